@@ -1,0 +1,1 @@
+//! What loopx says: typed packets and journal events, ids, parsing, canonical JSON and digests.

@@ -1,0 +1,1 @@
+//! What loopx decides: pure functions and state machines over contract types.

@@ -1,0 +1,1 @@
+//! What loopx needs from outside, as traits.

@@ -1,0 +1,1 @@
+//! Who loopx talks to: one folder per provider, nothing shared between folders.

@@ -1,0 +1,1 @@
+//! How a packet or document looks: pure text.

@@ -1,0 +1,1 @@
+//! Where facts come from: one file or folder per source adapter.

@@ -1,0 +1,1 @@
+//! Where things are: the project, the registry, the runtime root, the environment.
