@@ -48,7 +48,10 @@ pub(crate) struct Invocation {
 #[derive(Clone, Debug)]
 pub(crate) enum Environment {
     /// Everything of this process but the names in `without`, plus `with`.
-    Inherit { without: Vec<OsString>, with: Vec<(OsString, OsString)> },
+    Inherit {
+        without: Vec<OsString>,
+        with: Vec<(OsString, OsString)>,
+    },
     /// These pairs and nothing else.
     Only(Vec<(OsString, OsString)>),
 }
@@ -85,12 +88,18 @@ pub(crate) enum SpawnError {
 
 impl Invocation {
     /// A call of `program` with `args`: no input, the environment of this process, 30 seconds, 64 MiB of output.
-    pub(crate) fn new<A: Into<OsString>>(program: impl Into<PathBuf>, args: impl IntoIterator<Item = A>) -> Self {
+    pub(crate) fn new<A: Into<OsString>>(
+        program: impl Into<PathBuf>,
+        args: impl IntoIterator<Item = A>,
+    ) -> Self {
         Self {
             program: program.into(),
             args: args.into_iter().map(Into::into).collect(),
             cwd: None,
-            env: Environment::Inherit { without: Vec::new(), with: Vec::new() },
+            env: Environment::Inherit {
+                without: Vec::new(),
+                with: Vec::new(),
+            },
             stdin: Vec::new(),
             deadline: Duration::from_secs(30),
             max_output: 64 << 20,
@@ -123,7 +132,12 @@ impl Invocation {
     }
 
     fn check(&self) -> Result<(), SpawnError> {
-        for part in self.args.iter().map(OsString::as_os_str).chain([self.program.as_os_str()]) {
+        for part in self
+            .args
+            .iter()
+            .map(OsString::as_os_str)
+            .chain([self.program.as_os_str()])
+        {
             check_argument(part)?;
         }
         Ok(())
@@ -141,13 +155,19 @@ impl Invocation {
                 command.envs(with.iter().map(|(name, value)| (name, value)));
             }
             Environment::Only(pairs) => {
-                command.env_clear().envs(pairs.iter().map(|(name, value)| (name, value)));
+                command
+                    .env_clear()
+                    .envs(pairs.iter().map(|(name, value)| (name, value)));
             }
         }
         if let Some(folder) = &self.cwd {
             command.current_dir(folder);
         }
-        command.stdin(if self.stdin.is_empty() { Stdio::null() } else { Stdio::piped() });
+        command.stdin(if self.stdin.is_empty() {
+            Stdio::null()
+        } else {
+            Stdio::piped()
+        });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().map_err(|error| match error.raw_os_error() {
             Some(nix::libc::E2BIG) => SpawnError::ArgumentTooLong,
@@ -204,7 +224,12 @@ pub(crate) fn run(invocation: &Invocation) -> Result<Finished, SpawnError> {
     }
     let (stdout, cut_out) = stdout.take();
     let (stderr, cut_err) = stderr.take();
-    Ok(Finished { ending, stdout, stderr, overflowed: cut_out || cut_err })
+    Ok(Finished {
+        ending,
+        stdout,
+        stderr,
+        overflowed: cut_out || cut_err,
+    })
 }
 
 /// What one pipe said so far; shared with the thread that reads it.
@@ -260,7 +285,9 @@ fn wait_until(child: &mut Child, pipes: &Receiver<()>, end: Instant) -> Option<E
         let left = end.checked_duration_since(Instant::now())?;
         match pipes.recv_timeout(left.min(POLL)) {
             Ok(()) | Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => thread::sleep(left.min(Duration::from_millis(1))),
+            Err(RecvTimeoutError::Disconnected) => {
+                thread::sleep(left.min(Duration::from_millis(1)))
+            }
         }
     }
 }
@@ -322,21 +349,38 @@ pub(crate) struct Streaming {
 const MAX_LINE: usize = 4 << 20;
 
 /// Starts a long-lived child and hands every line it prints to `sink`. The invocation's deadline does not apply.
-pub(crate) fn stream<T>(invocation: &Invocation, tag: T, sink: Sender<StreamItem<T>>) -> Result<Streaming, SpawnError>
+pub(crate) fn stream<T>(
+    invocation: &Invocation,
+    tag: T,
+    sink: Sender<StreamItem<T>>,
+) -> Result<Streaming, SpawnError>
 where
     T: Clone + Send + 'static,
 {
     let mut child = invocation.spawn()?;
     let pid = child.id();
     let (done, pipes) = mpsc::channel();
-    lines(child.stdout.take(), StreamEvent::Out, (tag.clone(), sink.clone()), done.clone());
-    lines(child.stderr.take(), StreamEvent::Err, (tag.clone(), sink.clone()), done);
+    lines(
+        child.stdout.take(),
+        StreamEvent::Out,
+        (tag.clone(), sink.clone()),
+        done.clone(),
+    );
+    lines(
+        child.stderr.take(),
+        StreamEvent::Err,
+        (tag.clone(), sink.clone()),
+        done,
+    );
     let state = Arc::new(Mutex::new(Some(child)));
     let watched = Arc::clone(&state);
     thread::spawn(move || {
         let ending = watch(&watched);
         let _ = pipes_closed(&pipes);
-        let _ = sink.send(StreamItem { tag, what: StreamEvent::Ended(ending) });
+        let _ = sink.send(StreamItem {
+            tag,
+            what: StreamEvent::Ended(ending),
+        });
     });
     Ok(Streaming { pid, state })
 }
@@ -360,8 +404,12 @@ fn watch(state: &Mutex<Option<Child>>) -> Ending {
     }
 }
 
-fn lines<T, R>(pipe: Option<R>, kind: fn(Vec<u8>) -> StreamEvent, to: (T, Sender<StreamItem<T>>), done: Sender<()>)
-where
+fn lines<T, R>(
+    pipe: Option<R>,
+    kind: fn(Vec<u8>) -> StreamEvent,
+    to: (T, Sender<StreamItem<T>>),
+    done: Sender<()>,
+) where
     T: Clone + Send + 'static,
     R: Read + Send + 'static,
 {
@@ -372,12 +420,18 @@ where
             let mut buffer = vec![0; 64 << 10];
             while let Some(count) = read_some(&mut pipe, &mut buffer) {
                 splitter.push(&buffer[..count], |line| {
-                    let _ = sink.send(StreamItem { tag: tag.clone(), what: kind(line) });
+                    let _ = sink.send(StreamItem {
+                        tag: tag.clone(),
+                        what: kind(line),
+                    });
                 });
             }
         }
         if let Some(line) = splitter.rest() {
-            let _ = sink.send(StreamItem { tag, what: kind(line) });
+            let _ = sink.send(StreamItem {
+                tag,
+                what: kind(line),
+            });
         }
         let _ = done.send(());
     });
@@ -462,7 +516,8 @@ pub(crate) fn pid_alive(pid: u32) -> bool {
 
 fn signal_pid(pid: u32, signal: Option<Signal>) -> bool {
     // 0 and 1 would name a whole group or the system's first process.
-    i32::try_from(pid).is_ok_and(|pid| pid > 1 && nix::sys::signal::kill(Pid::from_raw(pid), signal).is_ok())
+    i32::try_from(pid)
+        .is_ok_and(|pid| pid > 1 && nix::sys::signal::kill(Pid::from_raw(pid), signal).is_ok())
 }
 
 /// Monotonic time since a fixed moment; the only clock for pauses and limits.
@@ -507,14 +562,20 @@ mod tests {
     fn both_pipes_and_the_exit_code_come_back() {
         let done = run(&sh("cat; echo err >&2; exit 3").stdin(b"in".to_vec())).expect("sh starts");
         assert_eq!(done.ending, Ending::Exit(3));
-        assert_eq!((done.stdout.as_slice(), done.stderr.as_slice()), (&b"in"[..], &b"err\n"[..]));
+        assert_eq!(
+            (done.stdout.as_slice(), done.stderr.as_slice()),
+            (&b"in"[..], &b"err\n"[..])
+        );
         assert!(!done.overflowed);
     }
 
     #[test]
     fn output_beyond_the_limit_is_read_but_not_kept() {
         let done = run(&sh("head -c 300000 /dev/zero").max_output(10)).expect("sh starts");
-        assert_eq!((done.ending, done.stdout.len(), done.overflowed), (Ending::Exit(0), 10, true));
+        assert_eq!(
+            (done.ending, done.stdout.len(), done.overflowed),
+            (Ending::Exit(0), 10, true)
+        );
     }
 
     #[test]
@@ -529,7 +590,10 @@ mod tests {
     fn a_descendant_that_keeps_the_pipe_does_not_keep_the_call() {
         let started = Instant::now();
         let done = run(&sh("echo first; sleep 60 &")).expect("sh starts");
-        assert_eq!((done.ending, done.stdout.as_slice()), (Ending::Exit(0), &b"first\n"[..]));
+        assert_eq!(
+            (done.ending, done.stdout.as_slice()),
+            (Ending::Exit(0), &b"first\n"[..])
+        );
         assert!(started.elapsed() < Duration::from_secs(10));
     }
 
@@ -542,8 +606,14 @@ mod tests {
     #[test]
     fn arguments_that_cannot_be_passed_are_refused_before_the_start() {
         let long = "x".repeat(MAX_ARGUMENT_BYTES + 1);
-        assert!(matches!(run(&Invocation::new("/bin/true", [long])), Err(SpawnError::ArgumentTooLong)));
-        assert!(matches!(run(&Invocation::new("/bin/true", ["a\0b"])), Err(SpawnError::ZeroByte)));
+        assert!(matches!(
+            run(&Invocation::new("/bin/true", [long])),
+            Err(SpawnError::ArgumentTooLong)
+        ));
+        assert!(matches!(
+            run(&Invocation::new("/bin/true", ["a\0b"])),
+            Err(SpawnError::ZeroByte)
+        ));
         let fits = "x".repeat(MAX_ARGUMENT_BYTES);
         assert!(run(&Invocation::new("/bin/true", [fits])).is_ok());
     }
@@ -551,7 +621,8 @@ mod tests {
     #[test]
     fn an_environment_list_is_all_the_child_sees() {
         let only = Environment::Only(vec![("ONE".into(), "1".into())]);
-        let done = run(&Invocation::new("/usr/bin/env", [] as [&str; 0]).env(only)).expect("env starts");
+        let done =
+            run(&Invocation::new("/usr/bin/env", [] as [&str; 0]).env(only)).expect("env starts");
         assert_eq!(done.stdout, b"ONE=1\n");
     }
 
@@ -564,7 +635,12 @@ mod tests {
     #[test]
     fn a_stream_hands_on_lines_of_both_pipes_and_then_its_end() {
         let (sink, items) = mpsc::channel();
-        let child = stream(&sh("printf 'a\\342\\200\\250b\\nc'; echo d >&2; exit 4"), 7, sink).expect("sh starts");
+        let child = stream(
+            &sh("printf 'a\\342\\200\\250b\\nc'; echo d >&2; exit 4"),
+            7,
+            sink,
+        )
+        .expect("sh starts");
         assert!(child.pid() > 1);
         let mut out = Vec::new();
         let mut err = Vec::new();
@@ -577,16 +653,29 @@ mod tests {
                 StreamEvent::Ended(ending) => break ending,
             }
         };
-        assert_eq!((ending, out, err), (Ending::Exit(4), vec!["a\u{2028}b".to_owned(), "c".to_owned()], vec![b"d".to_vec()]));
+        assert_eq!(
+            (ending, out, err),
+            (
+                Ending::Exit(4),
+                vec!["a\u{2028}b".to_owned(), "c".to_owned()],
+                vec![b"d".to_vec()]
+            )
+        );
     }
 
     #[test]
     fn a_terminated_stream_reports_the_signal() {
         let (sink, items) = mpsc::channel();
         let child = stream(&sh("echo up; exec sleep 60"), (), sink).expect("sh starts");
-        assert!(matches!(items.recv().map(|item| item.what), Ok(StreamEvent::Out(_))));
+        assert!(matches!(
+            items.recv().map(|item| item.what),
+            Ok(StreamEvent::Out(_))
+        ));
         child.terminate();
-        assert!(matches!(items.recv().map(|item| item.what), Ok(StreamEvent::Ended(Ending::Signal(15)))));
+        assert!(matches!(
+            items.recv().map(|item| item.what),
+            Ok(StreamEvent::Ended(Ending::Signal(15)))
+        ));
     }
 
     #[test]
