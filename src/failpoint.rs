@@ -1,1 +1,114 @@
 //! Named crash points.
+//!
+//! `failpoint!(Point::X)` marks the place just after a durable step. A build with `test-hooks` aborts there when the
+//! command line armed that point; every other build compiles the call to nothing. `Point::ALL` drives the crash matrix,
+//! and each point names the commands that reach it, so a test can prove that no other command does.
+//!
+//! Deliberately absent: error injection and delays. A crash is the only fault that cannot be produced from outside.
+
+#[cfg(feature = "test-hooks")]
+use std::sync::OnceLock;
+
+/// Marks a crash point.
+#[macro_export]
+macro_rules! failpoint {
+    ($point:expr) => {
+        $crate::failpoint::reach($point)
+    };
+}
+
+macro_rules! points {
+    ($($variant:ident = $name:literal by $commands:expr;)*) => {
+        /// One named place where a test build can die.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Point { $($variant),* }
+
+        impl Point {
+            /// Every point, in the order of the documents.
+            pub const ALL: &'static [Point] = &[$(Point::$variant),*];
+
+            /// The name that arms the point.
+            pub const fn name(self) -> &'static str {
+                match self { $(Point::$variant => $name),* }
+            }
+
+            /// The commands that reach the point.
+            pub const fn commands(self) -> &'static [&'static str] {
+                match self { $(Point::$variant => $commands),* }
+            }
+        }
+    };
+}
+
+points! {
+    // kernel: docs/spec/kernel.md 14
+    DecisionComposed = "decision_composed" by &["turn run-once"];
+    CaptureTempWritten = "capture_temp_written" by &["turn run-once"];
+    CapturePublished = "capture_published" by &["turn run-once"];
+    CaptureRowCommitted = "capture_row_committed" by &["turn run-once"];
+    JournalOpened = "journal_opened" by &["turn run-once"];
+    AdmissionCommitted = "admission_committed" by &["turn run-once"];
+    HostStarted = "host_started" by &["turn run-once"];
+    HostExited = "host_exited" by &["turn run-once"];
+    TypedResultStored = "typed_result_stored" by &["turn run-once"];
+    ValidationStored = "validation_stored" by &["turn run-once"];
+    WritebackCommitted = "writeback_committed" by &["turn run-once", "refresh-state"];
+    SpendCommitted = "spend_committed" by &["turn run-once", "refresh-state", "quota spend-slot"];
+    SpendCheckpointed = "spend_checkpointed" by &["turn run-once"];
+    HookDispatched = "hook_dispatched" by &["turn run-once", "refresh-state"];
+    SinkCalled = "sink_called" by &["refresh-state"];
+    ExportWritten = "export_written" by &["turn run-once", "refresh-state", "quota spend-slot", "todo add"];
+    HandoffCommitted = "handoff_committed" by &["handoff prepare", "handoff adopt"];
+    PauseCommitted = "pause_committed" by &["refresh-state"];
+    RegistryReplaced = "registry_replaced" by &["bootstrap", "register-agent", "configure-goal", "goal-lifecycle", "operator-gate"];
+    // report hooks: docs/spec/periodic-report-runtime.md 16
+    HookReturned = "hook_returned" by &["refresh-state", "turn run-once"];
+    HookReceiptCommitted = "hook_receipt_committed" by &["refresh-state", "turn run-once"];
+}
+
+impl Point {
+    /// The point of that name.
+    pub fn named(name: &str) -> Option<Point> {
+        Point::ALL
+            .iter()
+            .copied()
+            .find(|point| point.name() == name)
+    }
+}
+
+#[cfg(feature = "test-hooks")]
+static ARMED: OnceLock<Point> = OnceLock::new();
+
+/// Arms one point for the rest of the process. A build without `test-hooks` ignores it.
+pub fn arm(name: Option<&str>) {
+    #[cfg(feature = "test-hooks")]
+    if let Some(point) = name.and_then(Point::named) {
+        ARMED.get_or_init(|| point);
+    }
+    #[cfg(not(feature = "test-hooks"))]
+    let _ = name;
+}
+
+/// Ends the process here when the point is armed.
+#[inline]
+pub fn reach(point: Point) {
+    #[cfg(feature = "test-hooks")]
+    if ARMED.get() == Some(&point) {
+        std::process::abort();
+    }
+    #[cfg(not(feature = "test-hooks"))]
+    let _ = point;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Point;
+
+    #[test]
+    fn every_name_is_unique_and_names_its_point() {
+        for point in Point::ALL {
+            assert_eq!(Point::named(point.name()), Some(*point));
+            assert!(!point.commands().is_empty());
+        }
+    }
+}

@@ -1,1 +1,18 @@
 //! What loopx keeps: SQLite journals and owner-private files. It stores and never decides.
+//!
+//! | file | keeps |
+//! |---|---|
+//! | `database` | how every database of the product is made, opened, migrated and written |
+//! | `private_file` | owner-only files: atomic replacement, create-once, reads that follow no link |
+//! | `lock` | advisory locks in one fixed order |
+//! | `schema` | the tables of the state store, as an append-only list of migrations |
+//!
+//! Status is never derived here: rows go in and out as the contract's types.
+
+pub mod database;
+pub mod error;
+pub mod lock;
+pub mod private_file;
+pub mod schema;
+
+pub use error::StoreError;

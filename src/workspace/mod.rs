@@ -1,1 +1,6 @@
 //! Where things are: the project, the registry, the runtime root, the environment.
+
+pub mod env;
+mod locate;
+
+pub use locate::{Workspace, find_project};

@@ -1,0 +1,262 @@
+//! Advisory locks in one fixed order.
+//!
+//! A lock is a kernel lock on a sibling file; that the file exists means nothing and it is never deleted. A held guard
+//! hands out only guards further right in the list of `Rank`s: taking them in the wrong order does not compile.
+//! The holder leaves a record in the file, so that a refused process can say who works there, without any path.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::marker::PhantomData;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::StoreError;
+use super::private_file;
+
+/// A place in the lock order.
+pub trait Rank {
+    /// The position, outermost first.
+    const ORDER: u8;
+}
+
+macro_rules! ranks {
+    ($($name:ident = $order:literal;)*) => {
+        $(
+            /// The rank of that name.
+            #[derive(Debug)]
+            pub struct $name;
+            impl Rank for $name { const ORDER: u8 = $order; }
+        )*
+    };
+}
+
+ranks! {
+    Lane = 0;
+    Report = 1;
+    RequestEntry = 2;
+    TurnJournal = 3;
+    Capture = 4;
+    Binding = 5;
+    Target = 6;
+    Reaction = 7;
+    Settlement = 8;
+    Cursor = 9;
+    Archive = 10;
+    MachineConfiguration = 11;
+    Registry = 12;
+    Export = 13;
+}
+
+/// How long to wait for a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// Writers: five seconds.
+    Mutation,
+    /// Pollers: one second.
+    Monitor,
+    /// One at a time: no wait, being second is an ordinary answer.
+    SingleFlight,
+}
+
+impl Policy {
+    const fn name(self) -> &'static str {
+        match self {
+            Policy::Mutation => "mutation",
+            Policy::Monitor => "monitor",
+            Policy::SingleFlight => "single_flight",
+        }
+    }
+
+    const fn wait(self) -> Duration {
+        match self {
+            Policy::Mutation => Duration::from_secs(5),
+            Policy::Monitor => Duration::from_secs(1),
+            Policy::SingleFlight => Duration::ZERO,
+        }
+    }
+
+    const fn poll(self) -> Duration {
+        match self {
+            Policy::Mutation => Duration::from_millis(50),
+            Policy::Monitor | Policy::SingleFlight => Duration::from_millis(100),
+        }
+    }
+}
+
+/// Who wants a lock and what for.
+#[derive(Clone, Debug)]
+pub struct Claim<'a> {
+    /// Stands for the locked thing in the record; a digest, never a path.
+    pub lock_id: &'a str,
+    /// The acting agent, if any.
+    pub agent_id: Option<&'a str>,
+    /// The command.
+    pub operation: &'a str,
+    /// How long to wait.
+    pub policy: Policy,
+    /// The clock's instant as text.
+    pub now: &'a str,
+}
+
+/// Who held a lock that could not be obtained, as its record says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Holder {
+    /// The acting agent.
+    pub agent_id: Option<String>,
+    /// The command.
+    pub operation: Option<String>,
+    /// When it was taken.
+    pub acquired_at: Option<String>,
+    /// The machine.
+    pub host: Option<String>,
+    /// The process.
+    pub pid: Option<u64>,
+}
+
+/// A held lock of one rank; dropping it frees the lock.
+#[derive(Debug)]
+pub struct Held<R: Rank> {
+    file: File,
+    record: Value,
+    rank: PhantomData<R>,
+}
+
+/// Takes the first lock of a command.
+pub fn acquire<R: Rank>(path: &Path, claim: &Claim<'_>) -> Result<Held<R>, StoreError> {
+    if let Some(folder) = path.parent() {
+        private_file::create_dir(folder).map_err(StoreError::write)?;
+    }
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(nix::fcntl::OFlag::O_NOFOLLOW.bits())
+        .open(path)
+        .map_err(StoreError::write)?;
+    let deadline = Instant::now() + claim.policy.wait();
+    loop {
+        match file.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                std::thread::sleep(claim.policy.poll())
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::LockTimeout(Box::new(read_holder(&mut file))));
+            }
+            Err(TryLockError::Error(error)) => return Err(StoreError::write(error)),
+        }
+    }
+    let record = json!({
+        "schema_version": "file_lock_holder_v0",
+        "lock_id": claim.lock_id,
+        "pid": std::process::id(),
+        "agent_id": claim.agent_id,
+        "operation": claim.operation,
+        "policy": claim.policy.name(),
+        "acquired_at": claim.now,
+        "host": machine_name(),
+    });
+    // The record informs others; a full disk must not stop a command that only reads from here on.
+    let _ = write_record(&mut file, &record);
+    Ok(Held {
+        file,
+        record,
+        rank: PhantomData,
+    })
+}
+
+impl<R: Rank> Held<R> {
+    /// Takes a further lock, of a rank to the right of this one.
+    pub fn then<N: Rank>(&self, path: &Path, claim: &Claim<'_>) -> Result<Held<N>, StoreError> {
+        const { assert!(R::ORDER < N::ORDER, "locks are taken from left to right") };
+        acquire(path, claim)
+    }
+}
+
+impl<R: Rank> Drop for Held<R> {
+    fn drop(&mut self) {
+        if let Some(record) = self.record.as_object_mut() {
+            record.insert("released".into(), Value::Bool(true));
+        }
+        let record = std::mem::take(&mut self.record);
+        let _ = write_record(&mut self.file, &record);
+    }
+}
+
+fn write_record(file: &mut File, record: &Value) -> io::Result<()> {
+    let mut bytes = serde_json::to_vec(record)?;
+    bytes.push(b'\n');
+    file.rewind()?;
+    file.write_all(&bytes)?;
+    file.set_len(bytes.len() as u64)
+}
+
+fn read_holder(file: &mut File) -> Holder {
+    let mut text = String::new();
+    let read = file
+        .rewind()
+        .and_then(|()| file.take(4096).read_to_string(&mut text));
+    let Ok(record) = read.map(|_| serde_json::from_str::<Value>(&text).unwrap_or_default()) else {
+        return Holder::default();
+    };
+    let word = |key: &str| record.get(key).and_then(Value::as_str).map(str::to_owned);
+    Holder {
+        agent_id: word("agent_id"),
+        operation: word("operation"),
+        acquired_at: word("acquired_at"),
+        host: word("host"),
+        pid: record.get("pid").and_then(Value::as_u64),
+    }
+}
+
+fn machine_name() -> Option<String> {
+    std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .ok()
+        .map(|name| name.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(policy: Policy) -> Claim<'static> {
+        Claim {
+            lock_id: "x",
+            agent_id: Some("lane-a"),
+            operation: "test",
+            policy,
+            now: "2026-01-01T00:00:00Z",
+        }
+    }
+
+    #[test]
+    fn a_second_taker_learns_who_holds_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.lock");
+        let held = acquire::<Lane>(&path, &claim(Policy::SingleFlight)).unwrap();
+        let Err(StoreError::LockTimeout(holder)) =
+            acquire::<Lane>(&path, &claim(Policy::SingleFlight))
+        else {
+            panic!("the lock was handed out twice");
+        };
+        assert_eq!(holder.agent_id.as_deref(), Some("lane-a"));
+        assert_eq!(holder.pid, Some(u64::from(std::process::id())));
+        drop(held);
+        assert!(acquire::<Lane>(&path, &claim(Policy::SingleFlight)).is_ok());
+    }
+
+    #[test]
+    fn a_lock_further_right_is_handed_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let lane = acquire::<Lane>(&folder.path().join("a"), &claim(Policy::Mutation)).unwrap();
+        assert!(
+            lane.then::<Registry>(&folder.path().join("b"), &claim(Policy::Mutation))
+                .is_ok()
+        );
+    }
+}
