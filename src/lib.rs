@@ -19,8 +19,6 @@
 //!
 //! Imports point one way: `cli -> compose, flow -> port, store, kernel, render -> contract`.
 
-#![deny(unsafe_code)]
-
 pub mod cli;
 pub(crate) mod compose;
 pub mod contract;

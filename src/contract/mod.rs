@@ -1,1 +1,17 @@
 //! What loopx says: typed packets and journal events, ids, parsing, canonical JSON and digests.
+//!
+//! Nothing here reads a clock, a file or the environment, and nothing here decides. Outside data
+//! enters through [`json`] (strict reading) and [`parse`] (one typed cursor per object); every
+//! digest leaves through [`digest`].
+
+pub mod canonical;
+pub mod digest;
+pub mod error;
+pub mod ids;
+pub mod json;
+pub mod packet;
+pub mod parse;
+pub mod private;
+pub mod public_safety;
+pub mod text;
+pub mod time;

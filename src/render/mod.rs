@@ -1,1 +1,3 @@
 //! How a packet or document looks: pure text.
+
+pub(crate) mod packet_text;

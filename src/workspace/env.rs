@@ -11,6 +11,12 @@ pub const REGISTRY: &str = "LOOPX_REGISTRY";
 pub const RUNTIME_ROOT: &str = "LOOPX_RUNTIME_ROOT";
 /// The home folder, for `~` in path options and the default of machine-wide documents.
 pub const HOME: &str = "HOME";
+/// The zone of reports, below `--timezone` and the profile's schedule.
+pub const TIME_ZONE: &str = "TZ";
+/// The instant a report says it was generated at, for reproducible output.
+pub const SOURCE_DATE_EPOCH: &str = "SOURCE_DATE_EPOCH";
+/// Filter of the diagnostics on standard error.
+pub const LOG: &str = "LOOPX_LOG";
 /// Test builds: a fixed RFC 3339 clock.
 pub const TEST_NOW: &str = "LOOPX_TEST_NOW";
 /// Test builds: the armed crash point.

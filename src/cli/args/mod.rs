@@ -1,0 +1,91 @@
+//! The command line as clap types: the global flags and one file per family.
+
+mod manual;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+pub(super) use manual::{CompletionsArgs, ManArgs};
+
+/// Local-first control plane for long-running agent goals.
+#[derive(Debug, Parser)]
+#[command(
+    name = "loopx",
+    version,
+    propagate_version = false,
+    disable_help_subcommand = true,
+    arg_required_else_help = false,
+    after_help = "Example: loopx periodic-report generate --window this-week"
+)]
+pub(super) struct Cli {
+    #[command(flatten)]
+    pub(super) global: Global,
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+/// Flags every command takes, before or after its name.
+#[derive(Debug, Args)]
+pub(super) struct Global {
+    /// The registry file; default: .loopx/registry.json of the project
+    #[arg(
+        long,
+        global = true,
+        value_name = "PATH",
+        help_heading = "Global options"
+    )]
+    pub(super) registry: Option<PathBuf>,
+    /// The folder of runtime state; default: what the registry names, else `runtime` beside it
+    #[arg(
+        long,
+        global = true,
+        value_name = "PATH",
+        help_heading = "Global options"
+    )]
+    pub(super) runtime_root: Option<PathBuf>,
+    /// Text for people, or one JSON packet for machines
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value = "markdown",
+        value_name = "FORMAT",
+        help_heading = "Global options"
+    )]
+    pub(super) format: Format,
+}
+
+/// How the packet is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// Text for people
+    #[value(alias = "text")]
+    Markdown,
+    /// One JSON object
+    Json,
+}
+
+/// The command families.
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Print a shell completion script
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write one page per command
+    Man(ManArgs),
+}
+
+/// Returns the words of a command line that name commands, as far as they are known.
+pub(super) fn command_words(argv: &[OsString]) -> Vec<String> {
+    let mut level = Cli::command();
+    let mut words = Vec::new();
+    for word in argv.iter().skip(1).filter_map(|word| word.to_str()) {
+        let Some(next) = level.find_subcommand(word).cloned() else {
+            continue;
+        };
+        words.push(word.to_owned());
+        level = next;
+    }
+    words
+}

@@ -1,0 +1,87 @@
+//! Printing one packet, as text or as JSON, and the exit code that belongs to it.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::args::Format;
+use crate::contract::json;
+use crate::contract::packet::Refusal;
+use crate::render::packet_text;
+
+/// The error packet of commands whose family has none of its own.
+pub(super) const ERROR_SCHEMA: &str = "loopx_error_v0";
+/// The error packet of the periodic-report commands.
+pub(super) const REPORT_ERROR_SCHEMA: &str = "periodic_report_error_v0";
+
+/// What a command answers.
+pub(super) enum Reply {
+    /// A packet and its text, both saying the same.
+    Packet { packet: Value, text: String },
+    /// Text alone: completions, manual pages, a printed artifact.
+    Text(String),
+}
+
+impl Reply {
+    /// Answers with a packet, whose text is laid out by the general layout.
+    pub(super) fn packet(packet: &impl Serialize) -> Self {
+        Self::with_text(packet, packet_text::general)
+    }
+
+    /// Answers with a packet and the text a layout makes of it.
+    pub(super) fn with_text(packet: &impl Serialize, layout: fn(&Value) -> String) -> Self {
+        let packet = serde_json::to_value(packet).unwrap_or(Value::Null);
+        let text = layout(&packet);
+        Self::Packet { packet, text }
+    }
+
+    /// Answers with text alone, whatever the format.
+    pub(super) fn text(text: String) -> Self {
+        Self::Text(text)
+    }
+
+    /// Answers with a refusal.
+    pub(super) fn refused(refusal: Refusal, schema_version: &str, command: &str) -> Self {
+        let packet = refusal.packet(schema_version, command);
+        let text = packet_text::refusal(&packet);
+        Self::Packet { packet, text }
+    }
+}
+
+/// Prints a reply; the exit code is 0 when the packet says `ok:true`.
+pub(super) fn print(reply: &Reply, format: Format) -> ExitCode {
+    let (is_ok, text) = match reply {
+        Reply::Text(text) => (true, text.clone()),
+        Reply::Packet { packet, text } => {
+            let is_ok = packet.get("ok") == Some(&Value::Bool(true));
+            match format {
+                Format::Markdown => (is_ok, text.clone()),
+                Format::Json => (is_ok, json::pretty(packet).unwrap_or_default()),
+            }
+        }
+    };
+    match (write_out(text.as_bytes()), is_ok) {
+        (Ok(()), true) => ExitCode::SUCCESS,
+        _ => ExitCode::from(1),
+    }
+}
+
+/// Prints help or the version.
+pub(super) fn print_help(error: &clap::Error) -> ExitCode {
+    match error.print() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(_) => ExitCode::from(1),
+    }
+}
+
+/// A reader that went away is no fault of the command; a full disk behind standard output is.
+fn write_out(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}

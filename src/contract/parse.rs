@@ -1,0 +1,498 @@
+//! One typed cursor over an object from outside.
+//!
+//! `Fields` hands out members by name, says exactly where a fault is, and refuses what it was not
+//! asked for when the object is closed. A fault never repeats the offending value.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use serde_json::{Map, Value};
+
+use super::canonical::is_integer_lexeme;
+use super::error::ContractError;
+use super::ids::{Token, Version};
+use super::text;
+use super::time::Timestamp;
+
+type Parsed<T> = Result<T, ContractError>;
+
+/// The place of a value inside an input, such as `candidates[3].facts`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label(String);
+
+impl Label {
+    /// The whole input.
+    pub fn root() -> Self {
+        Self(String::new())
+    }
+
+    /// A named start, for a value that is not the whole input.
+    pub fn named(name: &str) -> Self {
+        Self(name.to_owned())
+    }
+
+    /// A member of this place.
+    pub fn field(&self, name: &str) -> Self {
+        if self.0.is_empty() {
+            return Self(name.to_owned());
+        }
+        Self(format!("{}.{name}", self.0))
+    }
+
+    /// An item of this place.
+    pub fn item(&self, index: usize) -> Self {
+        Self(format!("{}[{index}]", self.0))
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(if self.0.is_empty() {
+            "the input"
+        } else {
+            &self.0
+        })
+    }
+}
+
+/// A cursor over the members of one object.
+pub struct Fields<'a> {
+    at: Label,
+    map: &'a Map<String, Value>,
+    taken: Vec<&'static str>,
+    is_closed: bool,
+}
+
+impl<'a> Fields<'a> {
+    /// Starts on an object that refuses unknown members.
+    pub fn closed(at: &Label, value: &'a Value) -> Parsed<Self> {
+        Self::start(at, value, true)
+    }
+
+    /// Starts on an object whose unknown members are ignored or kept by the caller.
+    pub fn open(at: &Label, value: &'a Value) -> Parsed<Self> {
+        Self::start(at, value, false)
+    }
+
+    fn start(at: &Label, value: &'a Value, is_closed: bool) -> Parsed<Self> {
+        let Value::Object(map) = value else {
+            return Err(ContractError::invalid(at, "must be an object"));
+        };
+        Ok(Self {
+            at: at.clone(),
+            map,
+            taken: Vec::new(),
+            is_closed,
+        })
+    }
+
+    /// Ends the object: a closed one must have given out every member.
+    pub fn finish<T>(self, result: T) -> Parsed<T> {
+        match self.unknown().next() {
+            Some((name, _)) if self.is_closed => Err(unknown_field(&self.at, name)),
+            _ => Ok(result),
+        }
+    }
+
+    /// Returns the members nobody asked for, in the order read.
+    pub fn unknown(&self) -> impl Iterator<Item = (&'a String, &'a Value)> + use<'a, '_> {
+        let taken = &self.taken;
+        self.map
+            .iter()
+            .filter(move |(name, _)| !taken.contains(&name.as_str()))
+    }
+
+    /// Returns the place of a member.
+    pub fn at(&self, name: &str) -> Label {
+        self.at.field(name)
+    }
+
+    /// Returns the place of the object.
+    pub fn here(&self) -> &Label {
+        &self.at
+    }
+
+    /// Returns the object as read.
+    pub fn as_map(&self) -> &'a Map<String, Value> {
+        self.map
+    }
+
+    /// Returns a member as it stands, `null` included.
+    pub fn given(&mut self, name: &'static str) -> Option<&'a Value> {
+        if !self.taken.contains(&name) {
+            self.taken.push(name);
+        }
+        self.map.get(name)
+    }
+
+    /// Returns a member that is neither absent nor `null`.
+    pub fn some(&mut self, name: &'static str) -> Option<&'a Value> {
+        self.given(name).filter(|value| !value.is_null())
+    }
+
+    /// Returns a member that must be there and not be `null`.
+    pub fn required(&mut self, name: &'static str) -> Parsed<&'a Value> {
+        match self.some(name) {
+            Some(value) => Ok(value),
+            None => Err(ContractError::invalid(self.at(name), "is required")),
+        }
+    }
+
+    /// Reads an optional member with `read`; absent and `null` are none.
+    pub fn optional<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(&Label, &'a Value) -> Parsed<T>,
+    ) -> Parsed<Option<T>> {
+        match self.some(name) {
+            Some(value) => read(&self.at(name), value).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads a required member with `read`.
+    pub fn with<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(&Label, &'a Value) -> Parsed<T>,
+    ) -> Parsed<T> {
+        let value = self.required(name)?;
+        read(&self.at(name), value)
+    }
+
+    /// Requires a member to hold exactly this text.
+    pub fn constant(&mut self, name: &'static str, expected: &'static str) -> Parsed<()> {
+        match self.given(name) {
+            Some(Value::String(found)) if found == expected => Ok(()),
+            None => Err(ContractError::invalid(self.at(name), "is required")),
+            Some(_) => Err(must_be(self.at(name), expected)),
+        }
+    }
+
+    /// As [`Self::constant`], but the member may be absent.
+    pub fn constant_if_given(&mut self, name: &'static str, expected: &'static str) -> Parsed<()> {
+        match self.map.contains_key(name) {
+            true => self.constant(name, expected),
+            false => self.given(name).map_or(Ok(()), |_| Ok(())),
+        }
+    }
+
+    /// Reads a trimmed text whose length lies in `1..=max`.
+    pub fn text(&mut self, name: &'static str, max: usize) -> Parsed<String> {
+        self.with(name, |at, value| read_text(at, value, max))
+    }
+
+    /// Reads a text that may be absent or `null`, but not blank.
+    pub fn optional_text(&mut self, name: &'static str, max: usize) -> Parsed<Option<String>> {
+        self.optional(name, |at, value| read_text(at, value, max))
+    }
+
+    /// Reads a token, trimmed and lower-cased.
+    pub fn token(&mut self, name: &'static str) -> Parsed<Token> {
+        self.with(name, read_token)
+    }
+
+    /// Reads a token that may be absent or `null`.
+    pub fn optional_token(&mut self, name: &'static str) -> Parsed<Option<Token>> {
+        self.optional(name, read_token)
+    }
+
+    /// Reads a version, trimmed and lower-cased.
+    pub fn version(&mut self, name: &'static str) -> Parsed<Version> {
+        self.with(name, read_version)
+    }
+
+    /// Reads an instant.
+    pub fn timestamp(&mut self, name: &'static str) -> Parsed<Timestamp> {
+        self.with(name, read_timestamp)
+    }
+
+    /// Reads an instant that may be absent or `null`.
+    pub fn optional_timestamp(&mut self, name: &'static str) -> Parsed<Option<Timestamp>> {
+        self.optional(name, read_timestamp)
+    }
+
+    /// Reads a JSON boolean; absent takes the default, `null` is refused.
+    pub fn boolean_or(&mut self, name: &'static str, default: bool) -> Parsed<bool> {
+        match self.given(name) {
+            None => Ok(default),
+            Some(value) => read_boolean(&self.at(name), value),
+        }
+    }
+
+    /// Reads a JSON boolean that must be there.
+    pub fn boolean(&mut self, name: &'static str) -> Parsed<bool> {
+        self.with(name, read_boolean)
+    }
+
+    /// Reads a JSON boolean; absent and `null` are false.
+    pub fn flag(&mut self, name: &'static str) -> Parsed<bool> {
+        Ok(self.optional(name, read_boolean)?.unwrap_or(false))
+    }
+
+    /// Reads an integer that must be there.
+    pub fn integer(&mut self, name: &'static str, range: RangeInclusive<i64>) -> Parsed<i64> {
+        self.with(name, |at, value| read_integer(at, value, range))
+    }
+
+    /// Reads an integer; absent takes the default, `null` is refused.
+    pub fn integer_or(
+        &mut self,
+        name: &'static str,
+        range: RangeInclusive<i64>,
+        default: i64,
+    ) -> Parsed<i64> {
+        Ok(self.integer_if_given(name, range)?.unwrap_or(default))
+    }
+
+    /// Reads an integer that may be absent, but not `null`.
+    pub fn integer_if_given(
+        &mut self,
+        name: &'static str,
+        range: RangeInclusive<i64>,
+    ) -> Parsed<Option<i64>> {
+        match self.given(name) {
+            None => Ok(None),
+            Some(value) => read_integer(&self.at(name), value, range).map(Some),
+        }
+    }
+
+    /// Reads one of the named choices, spelled exactly.
+    pub fn choice<T: Copy>(&mut self, name: &'static str, choices: &[(&str, T)]) -> Parsed<T> {
+        self.with(name, |at, value| read_choice(at, value, choices))
+    }
+
+    /// Reads one of the named choices; absent and `null` are none.
+    pub fn optional_choice<T: Copy>(
+        &mut self,
+        name: &'static str,
+        choices: &[(&str, T)],
+    ) -> Parsed<Option<T>> {
+        self.optional(name, |at, value| read_choice(at, value, choices))
+    }
+
+    /// Returns the items of a list that must be there, each with its place.
+    pub fn list(&mut self, name: &'static str) -> Parsed<Vec<(Label, &'a Value)>> {
+        self.with(name, read_list)
+    }
+
+    /// Returns the items of a list; an absent one is empty, `null` is refused.
+    pub fn list_or_empty(&mut self, name: &'static str) -> Parsed<Vec<(Label, &'a Value)>> {
+        match self.given(name) {
+            None => Ok(Vec::new()),
+            Some(value) => read_list(&self.at(name), value),
+        }
+    }
+}
+
+/// Reads a trimmed text whose length lies in `1..=max`.
+pub fn read_text(at: &Label, value: &Value, max: usize) -> Parsed<String> {
+    let trimmed = text::trim(as_str(at, value)?);
+    if trimmed.is_empty() {
+        return Err(ContractError::invalid(at, "must not be empty"));
+    }
+    if text::is_longer_than(trimmed, max) {
+        let reason = format!("must be at most {max} characters long");
+        return Err(ContractError::invalid(at, reason));
+    }
+    Ok(trimmed.to_owned())
+}
+
+/// Reads a token, trimmed and lower-cased.
+pub fn read_token(at: &Label, value: &Value) -> Parsed<Token> {
+    let reason = "must be a token: a letter, then letters, digits, _ . or -, at most 128";
+    Token::normalize(as_str(at, value)?).ok_or_else(|| ContractError::invalid(at, reason))
+}
+
+/// Reads a version, trimmed and lower-cased.
+pub fn read_version(at: &Label, value: &Value) -> Parsed<Version> {
+    let reason = "must be a version: letters, digits, _ . + or -, at most 128";
+    Version::normalize(as_str(at, value)?).ok_or_else(|| ContractError::invalid(at, reason))
+}
+
+/// Reads an instant.
+pub fn read_timestamp(at: &Label, value: &Value) -> Parsed<Timestamp> {
+    let text = read_text(at, value, 80)?;
+    let reason = "must be a date and time with a UTC offset, such as 2026-05-08T09:30:00Z";
+    Timestamp::parse(&text).ok_or_else(|| ContractError::invalid(at, reason))
+}
+
+/// Reads a JSON boolean.
+pub fn read_boolean(at: &Label, value: &Value) -> Parsed<bool> {
+    value
+        .as_bool()
+        .ok_or_else(|| ContractError::invalid(at, "must be true or false"))
+}
+
+/// Reads an integer: a JSON integer, a float without fraction, or decimal digits in a text.
+pub fn read_integer(at: &Label, value: &Value, range: RangeInclusive<i64>) -> Parsed<i64> {
+    let wrong = || ContractError::invalid(at, "must be an integer");
+    let outside = || {
+        let reason = format!("must lie between {} and {}", range.start(), range.end());
+        ContractError::invalid(at, reason)
+    };
+    let number = match value {
+        Value::Number(number) if is_integer_lexeme(number.as_str()) => {
+            number.as_str().parse().map_err(|_| outside())?
+        }
+        Value::Number(number) => whole_float(number.as_str()).ok_or_else(wrong)?,
+        Value::String(digits) => parse_digits(text::trim(digits)).ok_or_else(wrong)?,
+        _ => return Err(wrong()),
+    };
+    if range.contains(&number) {
+        return Ok(number);
+    }
+    Err(outside())
+}
+
+fn whole_float(lexeme: &str) -> Option<i64> {
+    // Below 2^53 every whole float is an exact integer; all our ranges end far below it.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let float: f64 = lexeme.parse().ok()?;
+    let is_whole = float.fract() == 0.0 && float.abs() < EXACT;
+    #[allow(clippy::cast_possible_truncation)]
+    is_whole.then_some(float as i64)
+}
+
+fn parse_digits(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let is_decimal = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_decimal.then(|| text.parse().ok()).flatten()
+}
+
+/// Reads one of the named choices, spelled exactly.
+pub fn read_choice<T: Copy>(at: &Label, value: &Value, choices: &[(&str, T)]) -> Parsed<T> {
+    let found = as_str(at, value)?;
+    if let Some((_, choice)) = choices.iter().find(|(name, _)| *name == found) {
+        return Ok(*choice);
+    }
+    let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+    let reason = format!("must be one of: {}", names.join(", "));
+    Err(ContractError::invalid(at, reason))
+}
+
+/// Returns the items of a list, each with its place.
+pub fn read_list<'a>(at: &Label, value: &'a Value) -> Parsed<Vec<(Label, &'a Value)>> {
+    let Value::Array(items) = value else {
+        return Err(ContractError::invalid(at, "must be a list"));
+    };
+    let labelled = items.iter().enumerate();
+    Ok(labelled
+        .map(|(index, item)| (at.item(index), item))
+        .collect())
+}
+
+/// Requires a list to hold at most `max` entries.
+pub fn at_most<T>(at: &Label, items: &[T], max: usize) -> Parsed<()> {
+    if items.len() <= max {
+        return Ok(());
+    }
+    let reason = format!("must hold at most {max} entries");
+    Err(ContractError::invalid(at, reason))
+}
+
+fn as_str<'a>(at: &Label, value: &'a Value) -> Parsed<&'a str> {
+    value
+        .as_str()
+        .ok_or_else(|| ContractError::invalid(at, "must be a text"))
+}
+
+fn must_be(at: Label, expected: &str) -> ContractError {
+    ContractError::invalid(at, format!("must be {expected}"))
+}
+
+/// A name is repeated only when it is a plain identifier, so that no secret leaves through it.
+fn unknown_field(at: &Label, name: &str) -> ContractError {
+    let is_plain = name.len() <= 64
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    match is_plain {
+        true => ContractError::invalid(at.field(name), "is not a known field; remove it"),
+        false => ContractError::invalid(at, "has a field that is not known; remove it"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::json;
+
+    fn read(text: &str) -> Value {
+        json::parse(text.as_bytes()).expect("test input is JSON")
+    }
+
+    #[test]
+    fn a_closed_object_refuses_what_nobody_asked_for() {
+        let value = read(r#"{"a":"x","b":1}"#);
+        let mut fields = Fields::closed(&Label::root(), &value).expect("an object");
+        fields.text("a", 9).expect("given");
+        let error = fields.finish(()).expect_err("b is unknown");
+        assert_eq!(error.to_string(), "b is not a known field; remove it");
+    }
+
+    #[test]
+    fn an_unknown_name_that_is_no_identifier_is_not_repeated() {
+        let value = read(r#"{"/home/x/secret":1}"#);
+        let fields = Fields::closed(&Label::root(), &value).expect("an object");
+        let error = fields.finish(()).expect_err("unknown");
+        assert!(!error.to_string().contains("secret"));
+    }
+
+    #[test]
+    fn an_open_object_names_the_rest() {
+        let value = read(r#"{"a":"x","b":1}"#);
+        let mut fields = Fields::open(&Label::root(), &value).expect("an object");
+        fields.text("a", 9).expect("given");
+        let rest: Vec<&String> = fields.unknown().map(|(name, _)| name).collect();
+        assert_eq!(rest, ["b"]);
+        assert!(fields.finish(()).is_ok());
+    }
+
+    #[test]
+    fn a_fault_says_its_place_and_never_the_value() {
+        let value = read(r#"{"list":[{"n":"hunter2"}]}"#);
+        let mut fields = Fields::open(&Label::root(), &value).expect("an object");
+        let items = fields.list("list").expect("a list");
+        let (at, item) = &items[0];
+        let mut inner = Fields::closed(at, item).expect("an object");
+        let error = inner.integer("n", 0..=9).expect_err("not a number");
+        assert_eq!(error.to_string(), "list[0].n must be an integer");
+    }
+
+    #[test]
+    fn integers_are_read_from_the_three_spellings() {
+        let at = Label::root();
+        for text in ["7", "7.0", "70e-1", "\" 7 \""] {
+            assert_eq!(read_integer(&at, &read(text), 0..=9), Ok(7), "{text}");
+        }
+        for text in [
+            "true",
+            "null",
+            "7.5",
+            "\"7.0\"",
+            "10",
+            "-1",
+            "99999999999999999999",
+            "[]",
+            "1e300",
+        ] {
+            assert!(read_integer(&at, &read(text), 0..=9).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn absent_null_and_blank_are_kept_apart() {
+        let value = read(r#"{"null":null,"blank":"  "}"#);
+        let mut fields = Fields::open(&Label::root(), &value).expect("an object");
+        assert_eq!(fields.optional_text("absent", 9), Ok(None));
+        assert_eq!(fields.optional_text("null", 9), Ok(None));
+        assert!(fields.optional_text("blank", 9).is_err());
+        assert!(fields.boolean_or("null", true).is_err());
+        assert_eq!(fields.flag("null"), Ok(false));
+        assert!(fields.integer_or("null", 0..=9, 1).is_err());
+        assert_eq!(fields.integer_or("absent", 0..=9, 1), Ok(1));
+        assert!(fields.constant_if_given("absent", "x").is_ok());
+        assert!(fields.constant_if_given("null", "x").is_err());
+    }
+}

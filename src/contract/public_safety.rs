@@ -1,0 +1,147 @@
+//! The guard over every object from outside and every public text.
+//!
+//! Twelve raw keys, private paths and credential shapes are refused (`docs/spec/periodic-report-core.md`
+//! 1.3). The scanners are written by hand: compiling the patterns would cost more than the command.
+//! A refusal names the place of the nearest plain key and never the value.
+
+mod credentials;
+
+use serde_json::Value;
+
+use super::error::{ContractError, ErrorCode};
+use super::parse::Label;
+use super::text::is_space;
+
+const RAW_KEYS: [&str; 12] = [
+    "credential",
+    "credentials",
+    "private_path",
+    "raw_body",
+    "raw_content",
+    "raw_log",
+    "raw_logs",
+    "raw_message",
+    "raw_payload",
+    "raw_transcript",
+    "secret",
+    "token",
+];
+
+const PATH_ROOTS: [&str; 6] = [
+    "Users/",
+    "Volumes/",
+    "home/",
+    "var/folders/",
+    "tmp/",
+    "private/tmp/",
+];
+
+/// Refuses an object that holds a raw key, a private path or a credential anywhere.
+pub fn guard(value: &Value) -> Result<(), ContractError> {
+    guard_at(&Label::root(), value)
+}
+
+/// As [`guard`], for a value that is part of a larger input.
+pub fn guard_at(at: &Label, value: &Value) -> Result<(), ContractError> {
+    match scan(value) {
+        None => Ok(()),
+        Some(fault) => Err(ContractError::coded(ErrorCode::InputUnsafe, at, fault)),
+    }
+}
+
+/// Tells whether a text may stand in a public packet.
+pub fn is_public(text: &str) -> bool {
+    text_fault(text).is_none()
+}
+
+fn scan(value: &Value) -> Option<&'static str> {
+    match value {
+        Value::String(text) => text_fault(text),
+        Value::Array(items) => items.iter().find_map(scan),
+        Value::Object(map) => map.iter().find_map(|(key, value)| {
+            if is_raw_key(key) {
+                return Some("holds a key for raw or secret content; leave it out");
+            }
+            scan(value)
+        }),
+        _ => None,
+    }
+}
+
+fn is_raw_key(key: &str) -> bool {
+    let trimmed = super::text::trim(key);
+    // No raw key is longer; a longer one need not be folded.
+    trimmed.len() <= 32 && RAW_KEYS.contains(&trimmed.to_lowercase().as_str())
+}
+
+fn text_fault(text: &str) -> Option<&'static str> {
+    if holds_private_path(text) {
+        return Some("holds a path of a machine; give a reference instead");
+    }
+    credentials::found_in(text).then_some("holds what looks like a credential; leave it out")
+}
+
+/// Tells whether a text names a path below a private root.
+pub fn holds_private_path(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    text.match_indices('/').any(|(at, _)| {
+        let is_tag = at > 0 && bytes[at - 1] == b'<';
+        !is_tag && starts_private_path(&text[at + 1..])
+    })
+}
+
+fn starts_private_path(rest: &str) -> bool {
+    PATH_ROOTS.iter().any(|root| {
+        rest.strip_prefix(root)
+            .and_then(|tail| tail.chars().next())
+            .is_some_and(is_value_character)
+    })
+}
+
+/// Tells whether a character can belong to a path or a credential value.
+fn is_value_character(character: char) -> bool {
+    !is_space(character) && !matches!(character, '`' | '\'' | '"' | '<' | '>')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn raw_keys_are_refused_at_any_depth_and_in_any_case() {
+        assert!(guard(&json!({"a": [{" Token ": null}]})).is_err());
+        assert!(guard(&json!({"tokens": 1, "secret_ref": "x"})).is_ok());
+    }
+
+    #[test]
+    fn private_paths_are_refused_wherever_they_stand() {
+        for text in [
+            "/Users/example/x",
+            "see docs/home/x",
+            "https://example.org/home/x",
+            "/var/folders/ab",
+            "/private/tmp/x",
+            "a/tmp/b",
+        ] {
+            assert!(!is_public(text), "{text}");
+        }
+        for text in [
+            "/home/",
+            "/home/ x",
+            "</home/x",
+            "/users/x",
+            "/var/log/x",
+            "/home",
+        ] {
+            assert!(is_public(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_does_not_repeat_the_value() {
+        let error = guard(&json!({"note": "/Users/example/x"})).expect_err("a path");
+        assert_eq!(error.code, ErrorCode::InputUnsafe);
+        assert!(!error.to_string().contains("example"));
+    }
+}
