@@ -21,7 +21,8 @@ pub(super) fn completions(args: &CompletionsArgs) -> Reply {
 /// Prints loopx(1), or writes one page per command.
 pub(super) fn man(args: &ManArgs) -> Reply {
     let written = match &args.out {
-        None => page(Cli::command()).map(|page| Reply::text(String::from_utf8_lossy(&page).into_owned())),
+        None => page(Cli::command())
+            .map(|page| Reply::text(String::from_utf8_lossy(&page).into_owned())),
         Some(folder) => write_pages(folder)
             .map(|()| Reply::text("Manual pages written, one per command.\n".to_owned())),
     };
