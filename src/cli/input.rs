@@ -40,7 +40,7 @@ fn read_bounded(source: &Path) -> io::Result<Vec<u8>> {
             .read_to_end(&mut bytes)?;
         return Ok(bytes);
     }
-    let expanded = crate::workspace::expand_home(source);
+    let expanded = crate::workspace::env::expand_home(source);
     File::open(expanded)?
         .take(MAX_BYTES + 1)
         .read_to_end(&mut bytes)?;

@@ -3,7 +3,7 @@
 //! Nothing else calls `std::env::var`: the command line reads this snapshot and hands the values on.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The registry file, below `--registry`.
 pub const REGISTRY: &str = "LOOPX_REGISTRY";
@@ -51,5 +51,13 @@ pub fn test_hook(name: &str) -> Option<String> {
         text(name)
     } else {
         None
+    }
+}
+
+/// Replaces a leading `~` by the home folder; a path stays as it is when HOME is not set.
+pub fn expand_home(named: &Path) -> PathBuf {
+    match (named.strip_prefix("~"), path(HOME)) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => named.to_path_buf(),
     }
 }

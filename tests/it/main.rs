@@ -1,1 +1,8 @@
-//! Black-box tests of the binary.
+//! Black-box tests: the binary as a child process, the house rules, the documents.
+
+#![allow(clippy::too_many_lines)]
+
+mod cli_common;
+mod documents;
+mod house;
+mod support;

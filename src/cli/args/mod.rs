@@ -2,10 +2,9 @@
 
 mod manual;
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(super) use manual::{CompletionsArgs, ManArgs};
 
@@ -74,18 +73,4 @@ pub(super) enum Command {
     Completions(CompletionsArgs),
     /// Print the manual page, or write one page per command
     Man(ManArgs),
-}
-
-/// Returns the words of a command line that name commands, as far as they are known.
-pub(super) fn command_words(argv: &[OsString]) -> Vec<String> {
-    let mut level = Cli::command();
-    let mut words = Vec::new();
-    for word in argv.iter().skip(1).filter_map(|word| word.to_str()) {
-        let Some(next) = level.find_subcommand(word).cloned() else {
-            continue;
-        };
-        words.push(word.to_owned());
-        level = next;
-    }
-    words
 }

@@ -1,0 +1,100 @@
+//! Parsing the command line, handing it to its family, printing what comes back.
+
+use std::ffi::OsString;
+use std::panic::{self, AssertUnwindSafe};
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches};
+
+use super::args::{Cli, Command, Format};
+use super::emit::{self, Reply};
+use super::manual;
+use crate::contract::error::ErrorCode;
+use crate::contract::packet::Refusal;
+
+/// Runs one command line and returns its exit code.
+pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let argv: Vec<OsString> = argv.into_iter().collect();
+    let cli = match parse(&argv) {
+        Ok(cli) => cli,
+        Err(error) => return refuse_command_line(&argv, &error),
+    };
+    let format = cli.global.format;
+    panic::set_hook(Box::new(|_| {}));
+    let reply = panic::catch_unwind(AssertUnwindSafe(|| dispatch(cli))).unwrap_or_else(|_| {
+        let message = "loopx met a fault of its own; nothing was reported as done. \
+                       Run the same command again, and `loopx doctor` if it repeats.";
+        Reply::refused(
+            Refusal::new(ErrorCode::InternalError, message),
+            emit::ERROR_SCHEMA,
+            "loopx",
+        )
+    });
+    emit::print(&reply, format)
+}
+
+fn parse(argv: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut command = Cli::command();
+    let matches = command.try_get_matches_from_mut(argv)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// One arm a family: `Command::Family(args) => family::run(args, &global)`.
+fn dispatch(cli: Cli) -> Reply {
+    match cli.command {
+        Command::Completions(args) => manual::completions(&args),
+        Command::Man(args) => manual::man(&args),
+    }
+}
+
+/// Help and version go to standard output with exit 0; anything else is exit 2, before any state
+/// is read.
+fn refuse_command_line(argv: &[OsString], error: &clap::Error) -> ExitCode {
+    if matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+    ) {
+        return emit::print_help(error);
+    }
+    // Nothing more can be done when standard error is closed; the exit code still tells.
+    let _ = error.print();
+    if asks_for_json(argv) {
+        let message = format!(
+            "the command line was not understood: {}; `--help` shows what is accepted",
+            error.kind()
+        );
+        let refusal = Refusal::new(ErrorCode::InvalidArguments, message);
+        let command = command_words(argv).join(" ");
+        let schema = match command.starts_with("periodic-report") {
+            true => emit::REPORT_ERROR_SCHEMA,
+            false => emit::ERROR_SCHEMA,
+        };
+        let word = command.rsplit(' ').next().unwrap_or("loopx").to_owned();
+        let reply = Reply::refused(refusal, schema, &word);
+        emit::print(&reply, Format::Json);
+    }
+    ExitCode::from(2)
+}
+
+fn asks_for_json(argv: &[OsString]) -> bool {
+    let words = argv.windows(2);
+    words
+        .clone()
+        .any(|pair| pair[0] == "--format" && pair[1] == "json")
+        || argv.iter().any(|word| word == "--format=json")
+}
+
+/// Returns the words of a command line that name commands, as far as they are known.
+fn command_words(argv: &[OsString]) -> Vec<String> {
+    let mut level = Cli::command();
+    let mut words = Vec::new();
+    for word in argv.iter().skip(1).filter_map(|word| word.to_str()) {
+        let Some(next) = level.find_subcommand(word).cloned() else {
+            continue;
+        };
+        words.push(word.to_owned());
+        level = next;
+    }
+    words
+}

@@ -1,0 +1,7 @@
+//! A sandbox for the binary: its own HOME, project and runtime root, and a cleared environment.
+
+mod run;
+mod sandbox;
+
+pub(crate) use run::{Finished, Run};
+pub(crate) use sandbox::Sandbox;
