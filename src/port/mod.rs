@@ -1,1 +1,3 @@
 //! What loopx needs from outside, as traits.
+
+pub mod channel;

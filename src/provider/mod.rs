@@ -1,1 +1,3 @@
 //! Who loopx talks to: one folder per provider, nothing shared between folders.
+
+pub(crate) mod lark;

@@ -1,0 +1,7 @@
+//! What is said to and heard from a chat: identities, outbound text, outcomes, routes, messages as a provider shows them.
+
+pub mod ids;
+pub mod observed;
+pub mod outbound;
+pub mod outcome;
+pub mod route;

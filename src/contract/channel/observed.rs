@@ -1,0 +1,138 @@
+//! Messages and members as a provider shows them. Nothing here prints or serialises.
+//!
+//! A shown message lacks a good part of what was sent: mentions are names, parents of thread replies are missing. What is absent stays
+//! absent here; the rules that fill gaps from a raw read are the flows' (`docs/spec/lark-cli.md` 5).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::Value;
+
+use super::ids::{AppId, ChatId, MarkId, MessageId, Opaque};
+
+/// One message of a listing, a readback or a thread.
+#[derive(Clone, Default)]
+pub struct Observed {
+    /// None when the provider's id is not one.
+    pub message_id: Option<MessageId>,
+    pub chat: Option<ChatId>,
+    pub message_type: String,
+    /// The shown text; empty when there is none.
+    pub content: String,
+    /// The text of `body.content`, where the provider gives the raw body.
+    pub body: Option<String>,
+    pub create_time: String,
+    pub is_deleted: bool,
+    pub sender_type: Option<String>,
+    pub sender_id: Option<Value>,
+    pub parent_id: Option<MessageId>,
+    pub root_id: Option<MessageId>,
+    pub thread: Option<Opaque>,
+    pub mentions: Option<Value>,
+    pub mentioned: Option<Value>,
+    /// More replies exist than are nested here.
+    pub thread_is_cut: bool,
+    pub replies: Option<Vec<Observed>>,
+}
+
+impl fmt::Debug for Observed {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("<private message>")
+    }
+}
+
+impl Observed {
+    /// Returns the sender's id where it is a plain text.
+    pub fn sender(&self) -> Option<&str> {
+        self.sender_id.as_ref().and_then(Value::as_str)
+    }
+
+    /// Tells whether this application wrote the message.
+    pub fn is_own(&self, app: Option<&AppId>) -> bool {
+        let by_app = matches!(self.sender_type.as_deref(), Some("app" | "bot"));
+        by_app && app.is_some_and(|app| self.sender() == Some(app.as_str()))
+    }
+
+    /// Returns the number of listed mentions; a list that is no list counts as none.
+    pub fn mention_count(&self) -> usize {
+        self.mentions
+            .as_ref()
+            .and_then(Value::as_array)
+            .map_or(0, Vec::len)
+    }
+}
+
+/// One page of a listing.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    pub messages: Vec<Observed>,
+    /// The token of the next page; none on the last one.
+    pub next: Option<Opaque>,
+}
+
+/// The members of a chat under one identity family.
+#[derive(Clone, Default)]
+pub struct Members {
+    /// Every identity found.
+    pub ids: Vec<String>,
+    /// The provider's own pairs of a bot's member id and application id.
+    pub bots: Vec<(String, String)>,
+    /// All pages were read and nothing was cut.
+    pub is_complete: bool,
+}
+
+impl fmt::Debug for Members {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("<private members>")
+    }
+}
+
+impl Members {
+    /// Returns application id to member id, for pairs that are one to one.
+    pub fn aliases(&self) -> BTreeMap<&str, &str> {
+        let pairs = self.bots.iter().map(|(member, app)| (member.as_str(), app.as_str()));
+        pairs
+            .clone()
+            .filter(|(member, app)| {
+                let same = |(other, other_app): &(&str, &str)| other == member || other_app == app;
+                pairs.clone().filter(same).all(|pair| pair == (*member, *app))
+            })
+            .map(|(member, app)| (app, member))
+            .collect()
+    }
+}
+
+/// One page of the marks on a message.
+#[derive(Clone, Debug, Default)]
+pub struct MarkPage {
+    pub marks: Vec<MarkId>,
+    pub next: Option<Opaque>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bot_pair_that_is_not_one_to_one_is_no_alias() {
+        let pair = |member: &str, app: &str| (member.to_owned(), app.to_owned());
+        let members = Members {
+            bots: vec![pair("ou_a", "cli_a"), pair("ou_b", "cli_b"), pair("ou_c", "cli_b")],
+            ..Members::default()
+        };
+        assert_eq!(members.aliases(), BTreeMap::from([("cli_a", "ou_a")]));
+    }
+
+    #[test]
+    fn only_an_app_sender_with_the_own_id_is_own() {
+        let app = AppId::new("cli_a");
+        let from = |kind: &str, id: &str| Observed {
+            sender_type: Some(kind.to_owned()),
+            sender_id: Some(Value::from(id)),
+            ..Observed::default()
+        };
+        assert!(from("app", "cli_a").is_own(app.as_ref()));
+        assert!(!from("user", "cli_a").is_own(app.as_ref()));
+        assert!(!from("app", "cli_b").is_own(app.as_ref()) && !from("app", "cli_a").is_own(None));
+    }
+}

@@ -1,0 +1,189 @@
+//! The words of every call, pure. A shortcut first, a built-in command next, `api METHOD PATH` last; a service method never, since
+//! those exist only with downloaded metadata (`docs/spec/lark-cli.md` 1 and 2). Ids are checked before they come here.
+
+use serde_json::json;
+
+use crate::contract::channel::ids::{ChatId, MarkId, MessageId, Opaque};
+use crate::contract::channel::outbound::MemberIdKind;
+use crate::port::channel::{HistoryRead, OutboundMessage};
+
+type Words = Vec<String>;
+
+fn words(parts: &[&str]) -> Words {
+    parts.iter().map(|part| (*part).to_owned()).collect()
+}
+
+/// Says whose identity a call uses.
+const AS_BOT: [&str; 4] = ["--as", "bot", "--format", "json"];
+
+fn as_bot(mut words: Words) -> Words {
+    words.extend(AS_BOT.map(str::to_owned));
+    words
+}
+
+/// An `api` call as the bot, with query and body where there are any.
+pub(super) fn api(method: &str, path: &str, params: Option<String>, data: Option<String>) -> Words {
+    let mut all = words(&["api", method, path]);
+    for (flag, value) in [("--params", params), ("--data", data)] {
+        all.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value]));
+    }
+    as_bot(all)
+}
+
+pub(super) fn auth_status() -> Words {
+    words(&["auth", "status", "--verify", "--json"])
+}
+
+pub(super) fn whoami() -> Words {
+    words(&["whoami", "--as", "bot"])
+}
+
+pub(super) fn chat(chat: &ChatId) -> Words {
+    api("GET", &format!("/open-apis/im/v1/chats/{}", chat.as_str()), None, None)
+}
+
+pub(super) fn members(chat: &ChatId, kind: MemberIdKind) -> Words {
+    as_bot(words(&[
+        "im",
+        "+chat-members-list",
+        "--chat-id",
+        chat.as_str(),
+        "--member-types",
+        "user,bot",
+        "--member-id-type",
+        kind.as_str(),
+        "--page-size",
+        "100",
+        "--page-limit",
+        "1000",
+        "--page-all",
+    ]))
+}
+
+/// The send or reply; the preview is the same with one word more.
+pub(super) fn send(chat: &ChatId, message: &OutboundMessage<'_>, extra: &[&str]) -> Words {
+    let mut all = match message.source {
+        None => words(&["im", "+messages-send", "--chat-id", chat.as_str(), "--text", message.text.as_str()]),
+        Some(source) => words(&[
+            "im",
+            "+messages-reply",
+            "--message-id",
+            source.as_str(),
+            "--text",
+            message.text.as_str(),
+            "--reply-in-thread",
+        ]),
+    };
+    all.extend(words(extra));
+    all.extend(words(&["--idempotency-key", message.key]));
+    as_bot(all)
+}
+
+pub(super) fn read_back(ids: &[&MessageId]) -> Words {
+    let joined = ids.iter().map(|id| id.as_str()).collect::<Vec<_>>().join(",");
+    let mut all = words(&["im", "+messages-mget", "--message-ids"]);
+    all.extend([joined, "--as".into(), "bot".into(), "--no-reactions".into()]);
+    all.extend(words(&["--format", "json"]));
+    all
+}
+
+pub(super) fn read_raw(id: &MessageId) -> Words {
+    api("GET", &format!("/open-apis/im/v1/messages/{}", id.as_str()), None, None)
+}
+
+pub(super) fn history(read: &HistoryRead<'_>) -> Words {
+    let mut all = words(&["im", "+chat-messages-list", "--chat-id", read.chat.as_str(), "--as", "bot", "--start"]);
+    all.push(read.start.to_string());
+    if let Some(end) = read.end {
+        all.extend(["--end".to_owned(), end.to_string()]);
+    }
+    all.extend(words(&["--order", "asc", "--page-size"]));
+    all.push(read.page_size.to_string());
+    all.extend(words(&["--no-reactions", "--format", "json"]));
+    all.extend(page_token(read.token));
+    all
+}
+
+pub(super) fn thread(thread: &str, token: Option<&Opaque>) -> Words {
+    let mut all = words(&["im", "+threads-messages-list", "--thread", thread, "--as", "bot"]);
+    all.extend(words(&["--order", "asc", "--page-size", "50", "--no-reactions", "--format", "json"]));
+    all.extend(page_token(token));
+    all
+}
+
+fn page_token(token: Option<&Opaque>) -> Words {
+    token.map_or_else(Words::new, |token| words(&["--page-token", token.as_str()]))
+}
+
+pub(super) fn add_mark(id: &MessageId, emoji: &str) -> Words {
+    let data = json!({"reaction_type": {"emoji_type": emoji}}).to_string();
+    api("POST", &reactions(id), None, Some(data))
+}
+
+pub(super) fn remove_mark(id: &MessageId, mark: &MarkId) -> Words {
+    api("DELETE", &format!("{}/{}", reactions(id), mark.as_str()), None, None)
+}
+
+pub(super) fn marks(id: &MessageId, token: Option<&Opaque>) -> Words {
+    let params = match token {
+        None => json!({"page_size": 50}),
+        Some(token) => json!({"page_size": 50, "page_token": token.as_str()}),
+    };
+    api("GET", &reactions(id), Some(params.to_string()), None)
+}
+
+fn reactions(id: &MessageId) -> String {
+    format!("/open-apis/im/v1/messages/{}/reactions", id.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::channel::outbound::{LengthRule, OutboundText};
+    use crate::contract::time::Timestamp;
+
+    fn line(words: &Words) -> String {
+        words.join(" ")
+    }
+
+    #[test]
+    fn a_send_and_its_preview_differ_in_one_word() {
+        let chat_id = ChatId::new("oc_a").expect("id");
+        let text = OutboundText::parse("hello", LengthRule::ChatRoot).expect("text");
+        let message = OutboundMessage { source: None, text: &text, key: "loopx-1" };
+        let sent = send(&chat_id, &message, &[]);
+        assert_eq!(
+            line(&sent),
+            "im +messages-send --chat-id oc_a --text hello --idempotency-key loopx-1 --as bot --format json"
+        );
+        let mut preview = send(&chat_id, &message, &["--dry-run"]);
+        preview.retain(|word| word != "--dry-run");
+        assert_eq!(preview, sent);
+    }
+
+    #[test]
+    fn a_history_page_names_window_order_and_token() {
+        let chat_id = ChatId::new("oc_a").expect("id");
+        let start = Timestamp::parse("2026-08-01T00:00:00Z").expect("instant");
+        let token = Opaque::new("t1");
+        let read = HistoryRead { chat: &chat_id, start, end: Some(start), page_size: 7, token: Some(&token) };
+        assert_eq!(
+            line(&history(&read)),
+            "im +chat-messages-list --chat-id oc_a --as bot --start 2026-08-01T00:00:00Z --end 2026-08-01T00:00:00Z \
+             --order asc --page-size 7 --no-reactions --format json --page-token t1"
+        );
+    }
+
+    #[test]
+    fn marks_are_plain_api_calls() {
+        let id = MessageId::new("om_a").expect("id");
+        assert_eq!(
+            line(&add_mark(&id, "Get")),
+            "api POST /open-apis/im/v1/messages/om_a/reactions --data {\"reaction_type\":{\"emoji_type\":\"Get\"}} --as bot --format json"
+        );
+        assert_eq!(
+            line(&marks(&id, Some(&Opaque::new("k")))),
+            "api GET /open-apis/im/v1/messages/om_a/reactions --params {\"page_size\":50,\"page_token\":\"k\"} --as bot --format json"
+        );
+    }
+}

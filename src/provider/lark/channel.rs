@@ -1,0 +1,134 @@
+//! The provider as a channel: which call answers which question.
+
+use std::cell::OnceCell;
+
+use serde_json::Value;
+
+use super::call::{Answer, Deadline, Program, not_started};
+use super::failure::unreadable;
+use super::{argv, read};
+use crate::contract::channel::ids::{AppId, MarkId, MessageId, Opaque, ProfileName};
+use crate::contract::channel::observed::{MarkPage, Members, Observed, Page};
+use crate::contract::channel::outbound::MemberIdKind;
+use crate::contract::channel::route::{ResolvedRoute, VerifiedRoute};
+use crate::port::channel::{
+    ChannelProvider, HistoryRead, OutboundMessage, ProgramChoice, ProviderError, VerifyRefusal,
+};
+
+/// How often a verification that may pass later is asked.
+const VERIFY_TRIES: usize = 3;
+
+/// The provider client of one command.
+#[derive(Debug)]
+pub(crate) struct Lark {
+    choice: ProgramChoice,
+    program: OnceCell<Option<Program>>,
+}
+
+impl Lark {
+    /// A client of the chosen program; nothing is looked up or started yet.
+    pub(crate) fn new(choice: ProgramChoice) -> Self {
+        Self { choice, program: OnceCell::new() }
+    }
+
+    /// Finds the program once.
+    pub(super) fn program(&self) -> Result<&Program, ProviderError> {
+        let found = self.program.get_or_init(|| Program::find(&self.choice));
+        found.as_ref().ok_or_else(not_started)
+    }
+
+    pub(super) fn call(
+        &self,
+        profile: &ProfileName,
+        tail: &[String],
+        deadline: Deadline,
+    ) -> Result<Answer, ProviderError> {
+        self.program()?.call(Some(profile), tail, deadline)
+    }
+
+    fn envelope(&self, profile: &ProfileName, tail: &[String]) -> Result<Value, ProviderError> {
+        self.call(profile, tail, Deadline::Usual)?.envelope()
+    }
+
+    fn is_expected_sender(&self, route: &ResolvedRoute) -> bool {
+        for _ in 0..VERIFY_TRIES {
+            let answer = self.call(&route.profile, &argv::auth_status(), Deadline::Usual);
+            let Ok(value) = answer.and_then(Answer::bare) else {
+                return false;
+            };
+            let bot = read::bot_status(&value);
+            if bot.may_be_retried {
+                continue;
+            }
+            let is_app = match (&route.app, &bot.app) {
+                (Some(expected), Some(found)) => expected == found,
+                _ => true,
+            };
+            return bot.is_ready && is_app && bot.name.as_deref() == Some(route.display_name.as_str());
+        }
+        false
+    }
+}
+
+impl ChannelProvider for Lark {
+    fn verify(&self, route: &ResolvedRoute) -> Result<VerifiedRoute, VerifyRefusal> {
+        if !self.is_expected_sender(route) {
+            return Err(VerifyRefusal::SenderIdentity);
+        }
+        match self.envelope(&route.profile, &argv::chat(&route.chat)) {
+            Ok(_) => Ok(VerifiedRoute::attest(route.clone())),
+            Err(_) => Err(VerifyRefusal::NotInChat),
+        }
+    }
+
+    fn members(&self, route: &VerifiedRoute, kind: MemberIdKind) -> Result<Members, ProviderError> {
+        let route = route.route();
+        read::members(&self.envelope(&route.profile, &argv::members(&route.chat, kind))?)
+    }
+
+    fn preview(&self, route: &VerifiedRoute, message: &OutboundMessage<'_>) -> Result<Vec<String>, ProviderError> {
+        let route = route.route();
+        let tail = argv::send(&route.chat, message, &["--dry-run"]);
+        let value = self.call(&route.profile, &tail, Deadline::Usual)?.bare()?;
+        Ok(read::previewed_texts(&value))
+    }
+
+    fn send(&self, route: &VerifiedRoute, message: &OutboundMessage<'_>) -> Result<MessageId, ProviderError> {
+        let route = route.route();
+        read::sent_message(&self.envelope(&route.profile, &argv::send(&route.chat, message, &[]))?)
+    }
+
+    fn read_back(&self, profile: &ProfileName, ids: &[&MessageId]) -> Result<Vec<Observed>, ProviderError> {
+        read::read_back(&self.envelope(profile, &argv::read_back(ids))?)
+    }
+
+    fn read_raw(&self, profile: &ProfileName, id: &MessageId) -> Result<Observed, ProviderError> {
+        read::raw_message(&self.envelope(profile, &argv::read_raw(id))?, id)
+    }
+
+    fn history(&self, profile: &ProfileName, read: &HistoryRead<'_>) -> Result<Page, ProviderError> {
+        read::page(&self.envelope(profile, &argv::history(read))?, read.token)
+    }
+
+    fn thread(&self, profile: &ProfileName, thread: &str, token: Option<&Opaque>) -> Result<Page, ProviderError> {
+        read::page(&self.envelope(profile, &argv::thread(thread, token))?, token)
+    }
+
+    fn add_mark(&self, profile: &ProfileName, id: &MessageId, emoji: &str) -> Result<MarkId, ProviderError> {
+        read::mark_id(&self.call(profile, &argv::add_mark(id, emoji), Deadline::Mark)?.envelope()?)
+    }
+
+    fn remove_mark(&self, profile: &ProfileName, id: &MessageId, mark: &MarkId) -> Result<(), ProviderError> {
+        self.call(profile, &argv::remove_mark(id, mark), Deadline::Mark)?.envelope().map(drop)
+    }
+
+    fn marks(&self, profile: &ProfileName, id: &MessageId, token: Option<&Opaque>) -> Result<MarkPage, ProviderError> {
+        let answer = self.call(profile, &argv::marks(id, token), Deadline::Mark)?;
+        read::mark_page(&answer.envelope()?, token)
+    }
+
+    fn own_app(&self, profile: &ProfileName) -> Result<AppId, ProviderError> {
+        let value = self.call(profile, &argv::whoami(), Deadline::Usual)?.bare()?;
+        read::app_id(&value).ok_or_else(unreadable)
+    }
+}
