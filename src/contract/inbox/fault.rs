@@ -1,0 +1,143 @@
+//! Why an inbox command refuses. Every sentence is ours: it holds no id, no path and no provider text.
+
+use crate::contract::channel::ids::RouteKey;
+use crate::contract::channel::outbound::TextFault;
+use crate::contract::error::ContractError;
+
+/// A refusal of an inbox command.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InboxFault {
+    #[error("lark inbox requires --config or --goal-id")]
+    ContextRequired,
+    #[error("goal does not configure a Lark event inbox")]
+    NotConfigured,
+    #[error("goal is not known to the registry")]
+    GoalUnknown,
+    #[error("the registry is not readable; repair it and try again")]
+    RegistryInvalid,
+    #[error("lark inbox config is missing; name an existing file inside the project")]
+    ConfigMissing,
+    #[error("lark inbox config is not one JSON object")]
+    ConfigUnreadable,
+    #[error("lark inbox config must stay inside the project")]
+    ConfigOutside,
+    #[error("lark inbox directory must stay inside the project")]
+    InboxOutside,
+    #[error("lark inbox config: {0}")]
+    Config(ContractError),
+    #[error("lark inbox config schema is newer than this program; use a newer loopx")]
+    ConfigSchemaUnsupported,
+    #[error("lark event inbox is not enabled")]
+    NotEnabled,
+    #[error("the addressed Lark inbox route is switched off; enable its inbox config first")]
+    RouteDisabled(RouteKey),
+    #[error("this command needs a lark collector config")]
+    CollectorConfigRequired,
+    #[error("lark collector config: {0}")]
+    Collector(ContractError),
+    #[error("lark collector config: {0}")]
+    CollectorRule(&'static str),
+    #[error("lark collector config must be ignored and untracked")]
+    ConfigTracked,
+    #[error("lark collector config must lie under .loopx/config outside a git work tree")]
+    ConfigMisplaced,
+    #[error("lark collector config could not be checked with git")]
+    GitProbeFailed,
+    #[error("ingest requires JSON or one JSON object per line on standard input")]
+    InputUnreadable,
+    #[error("ingest requires at least one event on standard input")]
+    InputEmpty,
+    #[error("ack requires valid Lark message ids")]
+    AckIds,
+    #[error("message id must resolve to exactly one configured Lark inbox route")]
+    RouteUnresolved,
+    #[error("routed Lark inbox item route_key must match its configured route")]
+    RouteMismatch,
+    #[error("routed Lark outbound send requires exactly one configured route_key")]
+    RouteKeyRequired,
+    #[error("single Lark inbox accepts only the default route")]
+    DefaultRouteOnly,
+    #[error("lark inbox reply source message is not captured by this inbox")]
+    SourceNotCaptured,
+    #[error("processing requires a captured pending inbox message")]
+    ProcessingSource,
+    #[error(transparent)]
+    Text(#[from] TextFault),
+    #[error("lark inbox material_review is not enabled")]
+    ReviewDisabled,
+    #[error("material review message is not captured")]
+    ReviewNotCaptured,
+    #[error("material review accepts either effect_receipt or no_follow_up_reason")]
+    ReviewBoth,
+    #[error("material review requires effect_receipt or no_follow_up_reason")]
+    ReviewNeither,
+    #[error("material review no_follow_up_reason is too long")]
+    ReviewReasonLong,
+    #[error("material review effect_receipt is not valid: {0}")]
+    ReviewReceipt(ContractError),
+    #[error("addressed Lark events must use the reply_due settlement path")]
+    ReviewAddressed,
+    #[error("start must include a timezone")]
+    StartZone,
+    #[error("start must be an RFC 3339 instant")]
+    StartInvalid,
+    #[error("Lark group-history start must be earlier than now")]
+    StartNotPast,
+    #[error("active Lark group-history catch-up requires the same start")]
+    StartDiffers,
+    #[error("Lark group-history earlier-start backfill is already used")]
+    EarlierUsed,
+    #[error("Lark group-history cursor route binding changed")]
+    CursorRoute,
+    #[error("Lark group-history cursor source binding changed")]
+    CursorSource,
+    #[error("Lark group-history cursor is not valid; restore it or move it aside")]
+    CursorInvalid,
+    #[error("Lark group-history cursor schema is newer than this program; use a newer loopx")]
+    CursorSchemaUnsupported,
+    #[error("cannot install a disabled lark collector")]
+    InstallDisabled,
+    #[error("lark collector is not enabled")]
+    CollectorDisabled,
+    #[error("lark collector has no enabled route")]
+    NoEnabledRoute,
+    #[error("this lark collector profile is already collected by another installed service")]
+    ProfileCollected,
+    #[error("operation callback collection requires the pinned runtime root")]
+    RuntimeNotPinned,
+    #[error("collector route_key is already bound differently")]
+    ReconcileKey,
+    #[error("collector chat_id is already bound to another route")]
+    ReconcileChat,
+    #[error("collector event_inbox_config is already bound to another route")]
+    ReconcileConfig,
+    #[error("collector routes must use independent event inbox paths")]
+    ReconcilePath,
+    #[error("collector accepts at most 50 routes")]
+    ReconcileFull,
+    #[error("route reconcile requires a v1 collector config")]
+    ReconcileVersion,
+    #[error("collector route reconcile was rolled back")]
+    ReconcileRolledBack,
+    #[error("collector route reconcile rollback was not verified")]
+    ReconcileRollbackUnverified,
+    #[error("document comment event is not captured")]
+    CommentNotCaptured,
+    #[error("document comment config is not enabled")]
+    CommentDisabled,
+    #[error("document comment response is not enabled")]
+    CommentResponseDisabled,
+    #[error("document comment acknowledgement requires a verified reply")]
+    CommentUnanswered,
+}
+
+impl InboxFault {
+    /// Returns the machine code of the few refusals that have one.
+    pub fn error_code(&self) -> Option<&'static str> {
+        match self {
+            Self::RouteDisabled(_) => Some("lark_inbox_route_disabled"),
+            Self::ConfigSchemaUnsupported | Self::CursorSchemaUnsupported => Some("schema_unsupported"),
+            _ => None,
+        }
+    }
+}
