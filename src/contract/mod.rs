@@ -5,9 +5,11 @@
 //! digest leaves through [`digest`].
 
 pub mod canonical;
+pub mod channel;
 pub mod digest;
 pub mod error;
 pub mod ids;
+pub mod inbox;
 pub mod json;
 pub mod packet;
 pub mod parse;

@@ -1,1 +1,3 @@
 //! What loopx decides: pure functions and state machines over contract types.
+
+pub mod inbox;

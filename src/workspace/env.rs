@@ -11,6 +11,8 @@ pub const REGISTRY: &str = "LOOPX_REGISTRY";
 pub const RUNTIME_ROOT: &str = "LOOPX_RUNTIME_ROOT";
 /// The home folder, for `~` in path options and the default of machine-wide documents.
 pub const HOME: &str = "HOME";
+/// Where programs are looked for by name.
+pub const PATH: &str = "PATH";
 /// The zone of reports, below `--timezone` and the profile's schedule.
 pub const TIME_ZONE: &str = "TZ";
 /// The instant a report says it was generated at, for reproducible output.

@@ -2,5 +2,6 @@
 
 pub mod env;
 mod locate;
+pub mod scratch;
 
 pub use locate::{Workspace, find_project};

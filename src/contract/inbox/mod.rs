@@ -6,7 +6,5 @@
 pub mod collector;
 pub mod config;
 pub mod cursor;
-pub mod drained;
 pub mod event;
 pub mod fault;
-pub mod packet;
