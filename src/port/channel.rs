@@ -92,23 +92,56 @@ pub trait ChannelProvider {
     /// Reads the members under one identity family, all pages.
     fn members(&self, route: &VerifiedRoute, kind: MemberIdKind) -> Result<Members, ProviderError>;
     /// Lets the provider say what it would send: the decoded texts of the previewed bodies.
-    fn preview(&self, route: &VerifiedRoute, message: &OutboundMessage<'_>) -> Result<Vec<String>, ProviderError>;
+    fn preview(
+        &self,
+        route: &VerifiedRoute,
+        message: &OutboundMessage<'_>,
+    ) -> Result<Vec<String>, ProviderError>;
     /// Sends one message.
-    fn send(&self, route: &VerifiedRoute, message: &OutboundMessage<'_>) -> Result<MessageId, ProviderError>;
+    fn send(
+        &self,
+        route: &VerifiedRoute,
+        message: &OutboundMessage<'_>,
+    ) -> Result<MessageId, ProviderError>;
     /// Reads messages by id; unknown ones are left out.
-    fn read_back(&self, profile: &ProfileName, ids: &[&MessageId]) -> Result<Vec<Observed>, ProviderError>;
+    fn read_back(
+        &self,
+        profile: &ProfileName,
+        ids: &[&MessageId],
+    ) -> Result<Vec<Observed>, ProviderError>;
     /// Reads one message as it was sent: raw body, parent, root, thread.
     fn read_raw(&self, profile: &ProfileName, id: &MessageId) -> Result<Observed, ProviderError>;
     /// Reads one page of a chat.
-    fn history(&self, profile: &ProfileName, read: &HistoryRead<'_>) -> Result<Page, ProviderError>;
+    fn history(&self, profile: &ProfileName, read: &HistoryRead<'_>)
+    -> Result<Page, ProviderError>;
     /// Reads one page of a thread, named by itself or by one of its messages.
-    fn thread(&self, profile: &ProfileName, thread: &str, token: Option<&Opaque>) -> Result<Page, ProviderError>;
+    fn thread(
+        &self,
+        profile: &ProfileName,
+        thread: &str,
+        token: Option<&Opaque>,
+    ) -> Result<Page, ProviderError>;
     /// Puts a mark on a message.
-    fn add_mark(&self, profile: &ProfileName, id: &MessageId, emoji: &str) -> Result<MarkId, ProviderError>;
+    fn add_mark(
+        &self,
+        profile: &ProfileName,
+        id: &MessageId,
+        emoji: &str,
+    ) -> Result<MarkId, ProviderError>;
     /// Removes a mark.
-    fn remove_mark(&self, profile: &ProfileName, id: &MessageId, mark: &MarkId) -> Result<(), ProviderError>;
+    fn remove_mark(
+        &self,
+        profile: &ProfileName,
+        id: &MessageId,
+        mark: &MarkId,
+    ) -> Result<(), ProviderError>;
     /// Reads one page of the marks on a message.
-    fn marks(&self, profile: &ProfileName, id: &MessageId, token: Option<&Opaque>) -> Result<MarkPage, ProviderError>;
+    fn marks(
+        &self,
+        profile: &ProfileName,
+        id: &MessageId,
+        token: Option<&Opaque>,
+    ) -> Result<MarkPage, ProviderError>;
     /// Says which application a profile is.
     fn own_app(&self, profile: &ProfileName) -> Result<AppId, ProviderError>;
 }

@@ -138,9 +138,7 @@ fn is_profile(text: &str) -> bool {
     (1..=100).contains(&text.len())
         && text != "default"
         && !text.starts_with('-')
-        && text
-            .bytes()
-            .all(|byte| is_id_byte(byte) || byte == b'.')
+        && text.bytes().all(|byte| is_id_byte(byte) || byte == b'.')
 }
 
 fn is_event_id(text: &str) -> bool {

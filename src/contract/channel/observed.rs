@@ -90,12 +90,18 @@ impl fmt::Debug for Members {
 impl Members {
     /// Returns application id to member id, for pairs that are one to one.
     pub fn aliases(&self) -> BTreeMap<&str, &str> {
-        let pairs = self.bots.iter().map(|(member, app)| (member.as_str(), app.as_str()));
+        let pairs = self
+            .bots
+            .iter()
+            .map(|(member, app)| (member.as_str(), app.as_str()));
         pairs
             .clone()
             .filter(|(member, app)| {
                 let same = |(other, other_app): &(&str, &str)| other == member || other_app == app;
-                pairs.clone().filter(same).all(|pair| pair == (*member, *app))
+                pairs
+                    .clone()
+                    .filter(same)
+                    .all(|pair| pair == (*member, *app))
             })
             .map(|(member, app)| (app, member))
             .collect()
@@ -117,7 +123,11 @@ mod tests {
     fn a_bot_pair_that_is_not_one_to_one_is_no_alias() {
         let pair = |member: &str, app: &str| (member.to_owned(), app.to_owned());
         let members = Members {
-            bots: vec![pair("ou_a", "cli_a"), pair("ou_b", "cli_b"), pair("ou_c", "cli_b")],
+            bots: vec![
+                pair("ou_a", "cli_a"),
+                pair("ou_b", "cli_b"),
+                pair("ou_c", "cli_b"),
+            ],
             ..Members::default()
         };
         assert_eq!(members.aliases(), BTreeMap::from([("cli_a", "ou_a")]));

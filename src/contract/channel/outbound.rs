@@ -78,7 +78,9 @@ pub enum TextFault {
     LiteralNewline,
     #[error("lark inbox reply text holds an incomplete mention tag")]
     BrokenMention,
-    #[error("lark inbox reply text holds a plain @name, which notifies nobody; use a structured mention")]
+    #[error(
+        "lark inbox reply text holds a plain @name, which notifies nobody; use a structured mention"
+    )]
     VisibleMention,
     #[error("Lark mention identity kind is ambiguous")]
     AmbiguousKind,
@@ -229,7 +231,11 @@ fn check_length(text: &str, rule: LengthRule) -> Result<(), TextFault> {
                 && json!({ "text": text }).to_string().len() <= MAX_BODY_BYTES
         }
     };
-    if fits { Ok(()) } else { Err(TextFault::TooLong) }
+    if fits {
+        Ok(())
+    } else {
+        Err(TextFault::TooLong)
+    }
 }
 
 type Split = (Vec<Segment>, BTreeMap<MentionId, MemberIdKind>);
@@ -247,7 +253,10 @@ fn split_mentions(text: &str) -> Result<Split, TextFault> {
             rest = &rest[1..];
             continue;
         };
-        if kinds.insert(id.clone(), kind).is_some_and(|known| known != kind) {
+        if kinds
+            .insert(id.clone(), kind)
+            .is_some_and(|known| known != kind)
+        {
             return Err(TextFault::AmbiguousKind);
         }
         segments.push(Segment::Text(std::mem::take(&mut plain)));
@@ -261,7 +270,9 @@ fn split_mentions(text: &str) -> Result<Split, TextFault> {
 
 /// Reads one whole tag at the start of `text`.
 fn read_tag(text: &str) -> Option<(MemberIdKind, MentionId, &str)> {
-    let head = text.get(..3).filter(|head| head.eq_ignore_ascii_case("<at"))?;
+    let head = text
+        .get(..3)
+        .filter(|head| head.eq_ignore_ascii_case("<at"))?;
     let attributes = text[head.len()..].strip_prefix(' ')?;
     let (name, rest) = attributes.split_once('=')?;
     let kind = MemberIdKind::parse(name.trim())?;
@@ -349,10 +360,21 @@ mod tests {
 
     #[test]
     fn mentions_are_read_by_identity_whatever_their_name_says() {
-        let text = root("<AT Open_Id=\"ou_a\">Any  Name</at> and <at union_id=\"on_b\"></at>: go").expect("valid");
-        let kinds: Vec<_> = text.mentions().iter().map(|(id, kind)| (id.as_str(), *kind)).collect();
-        assert_eq!(kinds, vec![("on_b", MemberIdKind::Union), ("ou_a", MemberIdKind::Open)]);
-        assert_eq!(text.tokenized(|id| format!("[{}]", id.as_str())), "[ou_a] and [on_b]: go");
+        let text = root("<AT Open_Id=\"ou_a\">Any  Name</at> and <at union_id=\"on_b\"></at>: go")
+            .expect("valid");
+        let kinds: Vec<_> = text
+            .mentions()
+            .iter()
+            .map(|(id, kind)| (id.as_str(), *kind))
+            .collect();
+        assert_eq!(
+            kinds,
+            vec![("on_b", MemberIdKind::Union), ("ou_a", MemberIdKind::Open)]
+        );
+        assert_eq!(
+            text.tokenized(|id| format!("[{}]", id.as_str())),
+            "[ou_a] and [on_b]: go"
+        );
     }
 
     #[test]
@@ -381,8 +403,19 @@ mod tests {
 
     #[test]
     fn addresses_words_and_fences_pass() {
-        for text in ["mail a@b.example", "a @ b", "``` @Example \\n <at> ```", "- item", "a < b", "@"] {
-            let expected = if text == "@" { Err(TextFault::ReservedStart) } else { Ok(()) };
+        for text in [
+            "mail a@b.example",
+            "a @ b",
+            "``` @Example \\n <at> ```",
+            "- item",
+            "a < b",
+            "@",
+        ] {
+            let expected = if text == "@" {
+                Err(TextFault::ReservedStart)
+            } else {
+                Ok(())
+            };
             assert_eq!(root(text).map(drop), expected, "{text}");
         }
     }
@@ -393,7 +426,10 @@ mod tests {
         assert_eq!(root(&"ä".repeat(1201)), Err(TextFault::TooLong));
         assert!(OutboundText::parse(&"ä".repeat(1201), LengthRule::Reply).is_ok());
         let long = "x".repeat(MAX_ARGUMENT_BYTES + 1);
-        assert_eq!(OutboundText::parse(&long, LengthRule::Reply), Err(TextFault::TooLong));
+        assert_eq!(
+            OutboundText::parse(&long, LengthRule::Reply),
+            Err(TextFault::TooLong)
+        );
     }
 
     #[test]
@@ -404,6 +440,9 @@ mod tests {
         let hex = digest::content_digest(payload.as_bytes()).hex();
         assert_eq!(key.public(), format!("sha256:{hex}"));
         assert_eq!(key.provider_key(), format!("loopx-{}", &hex[..32]));
-        assert_ne!(key, OutboundKey::derive(Some("om_1"), Placement::SourceThread, &text));
+        assert_ne!(
+            key,
+            OutboundKey::derive(Some("om_1"), Placement::SourceThread, &text)
+        );
     }
 }

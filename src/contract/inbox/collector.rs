@@ -105,10 +105,12 @@ impl CollectorConfig {
             service_name: read_service_name(&mut fields)?,
             profile: fields.optional("profile", read_profile)?,
             supervisor: fields.choice("supervisor", SUPERVISORS)?,
-            consume_timeout: fields.optional("consume_timeout", read_timeout)?.unwrap_or(ConsumeTimeout {
-                text: "30m".to_owned(),
-                seconds: 1800,
-            }),
+            consume_timeout: fields.optional("consume_timeout", read_timeout)?.unwrap_or(
+                ConsumeTimeout {
+                    text: "30m".to_owned(),
+                    seconds: 1800,
+                },
+            ),
             program: read_program(&mut fields)?,
             routes,
             turn_start_sync: read_turn_start(&mut fields)?,
@@ -125,12 +127,16 @@ impl CollectorConfig {
     }
 }
 
-const SUPERVISORS: &[(&str, Supervisor)] = &[("launchd", Supervisor::Launchd), ("systemd", Supervisor::Systemd)];
+const SUPERVISORS: &[(&str, Supervisor)] = &[
+    ("launchd", Supervisor::Launchd),
+    ("systemd", Supervisor::Systemd),
+];
 
 fn read_single(fields: &mut Fields<'_>) -> Parsed<RouteRef> {
     Ok(RouteRef {
         // Proof: the literal has the form of a key.
-        key: RouteKey::new("default").ok_or_else(|| ContractError::invalid("route_key", "is required"))?,
+        key: RouteKey::new("default")
+            .ok_or_else(|| ContractError::invalid("route_key", "is required"))?,
         chat: fields.with("chat_id", read_chat)?,
         config: PathRef(fields.with("event_inbox_config", read_relative)?),
     })
@@ -139,7 +145,10 @@ fn read_single(fields: &mut Fields<'_>) -> Parsed<RouteRef> {
 fn read_routes(fields: &mut Fields<'_>) -> Parsed<Vec<RouteRef>> {
     for name in ["chat_id", "event_inbox_config"] {
         if fields.given(name).is_some() {
-            return Err(ContractError::invalid(fields.at(name), "belongs into routes"));
+            return Err(ContractError::invalid(
+                fields.at(name),
+                "belongs into routes",
+            ));
         }
     }
     let items = fields.list("routes")?;
@@ -152,11 +161,14 @@ fn read_routes(fields: &mut Fields<'_>) -> Parsed<Vec<RouteRef>> {
         .map(|(at, item)| read_route(at, item))
         .collect::<Parsed<Vec<_>>>()?;
     for (index, route) in routes.iter().enumerate() {
-        let twice = routes[..index]
-            .iter()
-            .any(|other| other.key == route.key || other.chat == route.chat || other.config == route.config);
+        let twice = routes[..index].iter().any(|other| {
+            other.key == route.key || other.chat == route.chat || other.config == route.config
+        });
         if twice {
-            return Err(ContractError::invalid(at.item(index), "repeats a key, chat or config of another route"));
+            return Err(ContractError::invalid(
+                at.item(index),
+                "repeats a key, chat or config of another route",
+            ));
         }
     }
     Ok(routes)
@@ -166,7 +178,12 @@ fn read_route(at: &Label, value: &Value) -> Parsed<RouteRef> {
     let mut fields = Fields::closed(at, value)?;
     let route = RouteRef {
         key: fields.with("route_key", |at, value| {
-            read_id(at, value, RouteKey::new, "must be a route key: lower-case letters, digits, . _ or -")
+            read_id(
+                at,
+                value,
+                RouteKey::new,
+                "must be a route key: lower-case letters, digits, . _ or -",
+            )
         })?,
         chat: fields.with("chat_id", read_chat)?,
         config: PathRef(fields.with("event_inbox_config", read_relative)?),
@@ -183,7 +200,10 @@ fn read_service_name(fields: &mut Fields<'_>) -> Parsed<String> {
         let name = super::config::as_text(at, value)?;
         match is_service_name(name) {
             true => Ok(name.to_owned()),
-            false => Err(ContractError::invalid(at, "must be loopx- and a lower-case name")),
+            false => Err(ContractError::invalid(
+                at,
+                "must be loopx- and a lower-case name",
+            )),
         }
     })?;
     Ok(name.unwrap_or_else(|| DEFAULT_SERVICE.to_owned()))
@@ -193,11 +213,15 @@ const DEFAULT_SERVICE: &str = "loopx-lark-collector";
 const DEFAULT_PROGRAM: &str = "lark-cli";
 
 fn is_service_name(name: &str) -> bool {
-    let Some(rest) = name.strip_prefix("loopx-") else { return false };
+    let Some(rest) = name.strip_prefix("loopx-") else {
+        return false;
+    };
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     (2..=74).contains(&rest.len())
         && rest.bytes().next().is_some_and(is_plain)
-        && rest.bytes().all(|byte| is_plain(byte) || matches!(byte, b'.' | b'_' | b'-'))
+        && rest
+            .bytes()
+            .all(|byte| is_plain(byte) || matches!(byte, b'.' | b'_' | b'-'))
 }
 
 fn read_program(fields: &mut Fields<'_>) -> Parsed<String> {
@@ -227,15 +251,29 @@ fn read_timeout(at: &Label, value: &Value) -> Parsed<ConsumeTimeout> {
         _ => return Err(wrong()),
     };
     let digits = &text[..text.len() - 1];
-    let plain = !digits.starts_with('0') && !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let count = digits.parse::<u64>().ok().filter(|_| plain).ok_or_else(wrong)?;
-    let seconds = count.checked_mul(unit).filter(|seconds| *seconds <= 31_536_000).ok_or_else(wrong)?;
-    Ok(ConsumeTimeout { text: text.to_owned(), seconds })
+    let plain = !digits.starts_with('0')
+        && !digits.is_empty()
+        && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let count = digits
+        .parse::<u64>()
+        .ok()
+        .filter(|_| plain)
+        .ok_or_else(wrong)?;
+    let seconds = count
+        .checked_mul(unit)
+        .filter(|seconds| *seconds <= 31_536_000)
+        .ok_or_else(wrong)?;
+    Ok(ConsumeTimeout {
+        text: text.to_owned(),
+        seconds,
+    })
 }
 
 fn read_turn_start(fields: &mut Fields<'_>) -> Parsed<Option<TurnStartSync>> {
     let at = fields.at("turn_start_sync");
-    let Some(value) = fields.some("turn_start_sync") else { return Ok(None) };
+    let Some(value) = fields.some("turn_start_sync") else {
+        return Ok(None);
+    };
     let mut sync = Fields::open(&at, value)?;
     let enabled = is_true(sync.given("enabled"));
     let read = TurnStartSync {
@@ -248,7 +286,9 @@ fn read_turn_start(fields: &mut Fields<'_>) -> Parsed<Option<TurnStartSync>> {
 
 fn read_callbacks(fields: &mut Fields<'_>, has_routes: bool) -> Parsed<bool> {
     let at = fields.at("operation_callbacks");
-    let Some(value) = fields.some("operation_callbacks") else { return Ok(false) };
+    let Some(value) = fields.some("operation_callbacks") else {
+        return Ok(false);
+    };
     let mut callbacks = Fields::closed(&at, value)?;
     let enabled = is_true(callbacks.given("enabled"));
     if enabled && !has_routes {
@@ -277,7 +317,10 @@ mod tests {
     #[test]
     fn defaults_are_those_of_the_contract() {
         let config = CollectorConfig::parse(&good()).expect("valid");
-        assert_eq!((config.service_name.as_str(), config.consume_timeout.seconds), ("loopx-lark-collector", 1800));
+        assert_eq!(
+            (config.service_name.as_str(), config.consume_timeout.seconds),
+            ("loopx-lark-collector", 1800)
+        );
         assert!(!config.operation_callbacks && config.turn_start_sync.is_none());
     }
 
@@ -305,7 +348,11 @@ mod tests {
 
     #[test]
     fn keys_chats_and_configs_are_unique() {
-        for (field, value) in [("route_key", "a"), ("chat_id", "oc_a"), ("event_inbox_config", "a.json")] {
+        for (field, value) in [
+            ("route_key", "a"),
+            ("chat_id", "oc_a"),
+            ("event_inbox_config", "a.json"),
+        ] {
             let mut config = good();
             config["routes"][1][field] = json!(value);
             assert!(CollectorConfig::parse(&config).is_err(), "{field}");

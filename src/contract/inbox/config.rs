@@ -126,7 +126,10 @@ impl InboxConfig {
         let enabled = is_true(fields.given("enabled"));
         let inbox_dir = fields.optional("inbox_dir", read_inbox_dir)?;
         if enabled && inbox_dir.is_none() {
-            return Err(ContractError::invalid(fields.at("inbox_dir"), "is required"));
+            return Err(ContractError::invalid(
+                fields.at("inbox_dir"),
+                "is required",
+            ));
         }
         let capture_scope = fields
             .optional_choice("capture_scope", CAPTURE_SCOPES)?
@@ -160,7 +163,10 @@ const PLACEMENTS: &[(&str, PlacementPolicy)] = &[
 ];
 const STYLES: &[(&str, EditorialStyle)] = &[
     ("concise", EditorialStyle::Concise),
-    ("bullet_points_preferred", EditorialStyle::BulletPointsPreferred),
+    (
+        "bullet_points_preferred",
+        EditorialStyle::BulletPointsPreferred,
+    ),
 ];
 const RECEIVED_POLICIES: &[(&str, ReceivedPolicy)] = &[
     ("transient", ReceivedPolicy::Transient),
@@ -184,12 +190,19 @@ impl ReplyBlock {
         let profile = reply.optional("sender_profile", read_profile)?;
         reply.optional_choice("sender_identity", &[("bot", ())])?;
         if enabled {
-            for name in ["sender_profile", "sender_identity", "bot_display_name", "chat_id"] {
+            for name in [
+                "sender_profile",
+                "sender_identity",
+                "bot_display_name",
+                "chat_id",
+            ] {
                 reply.required(name)?;
             }
         }
         let bot = read_bot(&mut reply)?;
-        let chat = reply.optional("chat_id", |at, value| read_id(at, value, ChatId::new, "must be a chat id"))?;
+        let chat = reply.optional("chat_id", |at, value| {
+            read_id(at, value, ChatId::new, "must be a chat id")
+        })?;
         let guidance = ReplyGuidance {
             placement_policy: reply
                 .optional_choice("placement_policy", PLACEMENTS)?
@@ -214,8 +227,12 @@ impl ReplyBlock {
 
 fn read_bot(reply: &mut Fields<'_>) -> Parsed<BotIdentity> {
     Ok(BotIdentity {
-        app: reply.optional("bot_app_id", |at, value| read_id(at, value, AppId::new, "must be an application id"))?,
-        open_id: reply.optional("bot_open_id", |at, value| read_id(at, value, OpenId::new, "must be an open id"))?,
+        app: reply.optional("bot_app_id", |at, value| {
+            read_id(at, value, AppId::new, "must be an application id")
+        })?,
+        open_id: reply.optional("bot_open_id", |at, value| {
+            read_id(at, value, OpenId::new, "must be an open id")
+        })?,
         display_name: reply.optional("bot_display_name", |at, value| {
             let name = text::collapse(as_text(at, value)?);
             if name.is_empty() {
@@ -234,7 +251,9 @@ fn read_marks(reply: &mut Fields<'_>, enabled: bool) -> Parsed<Marks> {
         Some(given) => given,
         None => enabled.then(|| "Get".to_owned()),
     };
-    let processing = reply.optional("processing_reaction_emoji", read_emoji)?.flatten();
+    let processing = reply
+        .optional("processing_reaction_emoji", read_emoji)?
+        .flatten();
     let at = reply.at("processing_reaction_emoji");
     if !enabled && (received.is_some() || processing.is_some()) {
         return Err(ContractError::invalid(at, "needs an enabled reply block"));
@@ -303,7 +322,10 @@ fn read_emoji(at: &Label, value: &Value) -> Parsed<Option<String>> {
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     match valid {
         true => Ok(Some(name.to_owned())),
-        false => Err(ContractError::invalid(at, "must be an emoji name: letters, digits or _, at most 64")),
+        false => Err(ContractError::invalid(
+            at,
+            "must be an emoji name: letters, digits or _, at most 64",
+        )),
     }
 }
 
@@ -325,7 +347,10 @@ pub(super) fn read_relative(at: &Label, value: &Value) -> Parsed<String> {
         && path.split('/').all(|part| part != "..");
     match plain {
         true => Ok(path.trim_end_matches('/').to_owned()),
-        false => Err(ContractError::invalid(at, "must be a relative path inside the project")),
+        false => Err(ContractError::invalid(
+            at,
+            "must be a relative path inside the project",
+        )),
     }
 }
 
@@ -361,8 +386,16 @@ mod tests {
             ("/inbox_dir", json!("/abs"), "inbox_dir"),
             ("/inbox_dir", json!(".loopx/inbox/../x"), "inbox_dir"),
             ("/inbox_dir", json!("elsewhere"), "inbox_dir"),
-            ("/reply/sender_profile", json!("default"), "reply.sender_profile"),
-            ("/reply/sender_identity", json!("user"), "reply.sender_identity"),
+            (
+                "/reply/sender_profile",
+                json!("default"),
+                "reply.sender_profile",
+            ),
+            (
+                "/reply/sender_identity",
+                json!("user"),
+                "reply.sender_identity",
+            ),
             ("/reply/chat_id", json!("secret"), "reply.chat_id"),
         ];
         for (pointer, bad, at) in cases {
@@ -384,7 +417,10 @@ mod tests {
         }
         let mut value = full();
         value["reply"]["received_reaction_emoji"] = json!("");
-        assert_eq!(InboxConfig::parse(&value).expect("valid").marks.received, None);
+        assert_eq!(
+            InboxConfig::parse(&value).expect("valid").marks.received,
+            None
+        );
     }
 
     #[test]
@@ -393,6 +429,9 @@ mod tests {
         value["material_review"] = json!({"enabled": true});
         assert!(InboxConfig::parse(&value).is_err());
         value["capture_scope"] = json!("configured_chat_all");
-        assert_eq!(InboxConfig::parse(&value).expect("valid").material_review, Some(20));
+        assert_eq!(
+            InboxConfig::parse(&value).expect("valid").material_review,
+            Some(20)
+        );
     }
 }

@@ -26,8 +26,11 @@ pub enum WindowKind {
 }
 
 impl WindowKind {
-    const ALL: [(&'static str, Self); 3] =
-        [("initial", Self::Initial), ("earlier", Self::Earlier), ("forward", Self::Forward)];
+    const ALL: [(&'static str, Self); 3] = [
+        ("initial", Self::Initial),
+        ("earlier", Self::Earlier),
+        ("forward", Self::Forward),
+    ];
 
     fn as_str(self) -> &'static str {
         match self {
@@ -65,13 +68,25 @@ impl fmt::Debug for HistoryCursor {
 impl HistoryCursor {
     /// Reads a cursor file; anything that breaks an invariant is refused and never repaired.
     pub fn parse(value: &Map<String, Value>) -> Result<Self, InboxFault> {
-        let schema = value.get("schema_version").and_then(Value::as_str).unwrap_or("");
+        let schema = value
+            .get("schema_version")
+            .and_then(Value::as_str)
+            .unwrap_or("");
         if schema != CURSOR_SCHEMA && schema != CURSOR_SCHEMA_V0 {
             let is_later = schema.starts_with(CURSOR_FAMILY);
-            return Err(if is_later { InboxFault::CursorSchemaUnsupported } else { InboxFault::CursorInvalid });
+            return Err(if is_later {
+                InboxFault::CursorSchemaUnsupported
+            } else {
+                InboxFault::CursorInvalid
+            });
         }
-        let cursor = Self::read(value, schema == CURSOR_SCHEMA_V0).ok_or(InboxFault::CursorInvalid)?;
-        if cursor.holds() { Ok(cursor) } else { Err(InboxFault::CursorInvalid) }
+        let cursor =
+            Self::read(value, schema == CURSOR_SCHEMA_V0).ok_or(InboxFault::CursorInvalid)?;
+        if cursor.holds() {
+            Ok(cursor)
+        } else {
+            Err(InboxFault::CursorInvalid)
+        }
     }
 
     fn read(value: &Map<String, Value>, is_old: bool) -> Option<Self> {
@@ -80,7 +95,10 @@ impl HistoryCursor {
         let time = |name: &str| text(name).and_then(Timestamp::parse);
         let count = |name: &str| value.get(name)?.as_u64();
         let kind_text = text("window_kind")?;
-        let kind = WindowKind::ALL.iter().find(|(name, _)| *name == kind_text)?.1;
+        let kind = WindowKind::ALL
+            .iter()
+            .find(|(name, _)| *name == kind_text)?
+            .1;
         let (window_start, window_end) = (time("window_start")?, time("window_end")?);
         let is_complete = flag("history_complete")?;
         let coverage_end = match is_old {
@@ -106,22 +124,40 @@ impl HistoryCursor {
             earlier_start_used: flag("earlier_start_used")?,
             page_count: count("page_count").filter(|pages| *pages >= 1)?,
             message_count: count("message_count")?,
-            last_page_digest: text("last_page_digest").filter(|digest| is_hex_16(digest))?.to_owned(),
+            last_page_digest: text("last_page_digest")
+                .filter(|digest| is_hex_16(digest))?
+                .to_owned(),
         })
     }
 
     fn holds(&self) -> bool {
         let by_kind = match self.kind {
             WindowKind::Initial => {
-                let end = if self.is_complete { self.window_end } else { self.window_start };
-                self.coverage_start == self.window_start && self.coverage_end == end && !self.earlier_start_used
+                let end = if self.is_complete {
+                    self.window_end
+                } else {
+                    self.window_start
+                };
+                self.coverage_start == self.window_start
+                    && self.coverage_end == end
+                    && !self.earlier_start_used
             }
             WindowKind::Earlier => {
-                let start = if self.is_complete { self.window_start } else { self.window_end };
-                self.coverage_start == start && self.coverage_end >= self.window_end && self.earlier_start_used
+                let start = if self.is_complete {
+                    self.window_start
+                } else {
+                    self.window_end
+                };
+                self.coverage_start == start
+                    && self.coverage_end >= self.window_end
+                    && self.earlier_start_used
             }
             WindowKind::Forward => {
-                let end = if self.is_complete { self.window_end } else { self.window_start };
+                let end = if self.is_complete {
+                    self.window_end
+                } else {
+                    self.window_start
+                };
                 self.coverage_start <= self.window_start && self.coverage_end == end
             }
         };
@@ -164,7 +200,10 @@ impl HistoryCursor {
 }
 
 fn is_hex_16(text: &str) -> bool {
-    text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+    text.len() == 16
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
 /// What a history is bound to: any change of these refuses to go on.
@@ -181,7 +220,14 @@ pub struct SourceBinding<'a> {
 impl SourceBinding<'_> {
     /// Returns the fingerprint the cursor keeps.
     pub fn fingerprint(&self) -> String {
-        let parts = [self.route_key, self.profile, self.chat, self.config, self.inbox, self.capture_scope];
+        let parts = [
+            self.route_key,
+            self.profile,
+            self.chat,
+            self.config,
+            self.inbox,
+            self.capture_scope,
+        ];
         format!("sha256:{}", digest::nul_joined(&parts).short(24))
     }
 }
@@ -231,20 +277,39 @@ mod tests {
         for (name, value) in cases {
             let mut broken = cursor("initial", true);
             broken.insert(name.to_owned(), value);
-            assert_eq!(HistoryCursor::parse(&broken), Err(InboxFault::CursorInvalid), "{name}");
+            assert_eq!(
+                HistoryCursor::parse(&broken),
+                Err(InboxFault::CursorInvalid),
+                "{name}"
+            );
         }
         let mut later = cursor("initial", true);
-        later.insert("schema_version".into(), json!("lark_group_history_cursor_v2"));
-        assert_eq!(HistoryCursor::parse(&later), Err(InboxFault::CursorSchemaUnsupported));
+        later.insert(
+            "schema_version".into(),
+            json!("lark_group_history_cursor_v2"),
+        );
+        assert_eq!(
+            HistoryCursor::parse(&later),
+            Err(InboxFault::CursorSchemaUnsupported)
+        );
     }
 
     #[test]
     fn an_old_cursor_never_covers_more_than_it_read() {
-        for (complete, end) in [(true, "2026-08-02T00:00:00Z"), (false, "2026-08-01T00:00:00Z")] {
+        for (complete, end) in [
+            (true, "2026-08-02T00:00:00Z"),
+            (false, "2026-08-01T00:00:00Z"),
+        ] {
             let mut old = cursor("initial", complete);
             old.insert("schema_version".into(), json!(CURSOR_SCHEMA_V0));
             old.remove("coverage_end");
-            assert_eq!(HistoryCursor::parse(&old).expect("migrated").coverage_end.to_string(), end);
+            assert_eq!(
+                HistoryCursor::parse(&old)
+                    .expect("migrated")
+                    .coverage_end
+                    .to_string(),
+                end
+            );
         }
     }
 }

@@ -51,7 +51,10 @@ impl StoredEvent {
         let event = Self { message_id, body };
         let text = |name: &str| event.body.get(name).and_then(Value::as_str);
         let count = |name: &str| event.body.get(name).and_then(Value::as_i64);
-        let (target, provider) = (count("target_mention_count")?, count("provider_mention_count")?);
+        let (target, provider) = (
+            count("target_mention_count")?,
+            count("provider_mention_count")?,
+        );
         let sound = text("schema_version") == Some(EVENT_SCHEMA)
             && text("message_id") == Some(event.message_id.as_str())
             && text("content").is_some()
@@ -135,7 +138,20 @@ impl StoredEvent {
 
 /// The words that make an addressed message a direct question.
 const QUESTION_WORDS: [&str; 14] = [
-    "?", "？", "请问", "怎么", "怎样", "为何", "为什么", "是不是", "是否", "能否", "可以吗", "行吗", "结论呢", "回复吗",
+    "?",
+    "？",
+    "请问",
+    "怎么",
+    "怎样",
+    "为何",
+    "为什么",
+    "是不是",
+    "是否",
+    "能否",
+    "可以吗",
+    "行吗",
+    "结论呢",
+    "回复吗",
 ];
 
 fn is_question(text: &str) -> bool {
@@ -154,14 +170,26 @@ mod tests {
         assert_eq!(event.to_row(), ROW);
         assert_eq!(
             event.attention(),
-            Attention { is_addressed: true, is_question: true, is_mention: true, is_reply_to_bot: false, has_attachment: false }
+            Attention {
+                is_addressed: true,
+                is_question: true,
+                is_mention: true,
+                is_reply_to_bot: false,
+                has_attachment: false
+            }
         );
     }
 
     #[test]
     fn a_row_with_impossible_counts_or_another_id_is_damage() {
         assert!(StoredEvent::from_row("om_2", ROW).is_none());
-        assert!(StoredEvent::from_row("om_1", &ROW.replace("\"target_mention_count\":1", "\"target_mention_count\":3")).is_none());
+        assert!(
+            StoredEvent::from_row(
+                "om_1",
+                &ROW.replace("\"target_mention_count\":1", "\"target_mention_count\":3")
+            )
+            .is_none()
+        );
         assert!(StoredEvent::from_row("om_1", "{half").is_none());
     }
 }

@@ -136,7 +136,9 @@ impl InboxFault {
     pub fn error_code(&self) -> Option<&'static str> {
         match self {
             Self::RouteDisabled(_) => Some("lark_inbox_route_disabled"),
-            Self::ConfigSchemaUnsupported | Self::CursorSchemaUnsupported => Some("schema_unsupported"),
+            Self::ConfigSchemaUnsupported | Self::CursorSchemaUnsupported => {
+                Some("schema_unsupported")
+            }
             _ => None,
         }
     }

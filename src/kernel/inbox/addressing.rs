@@ -27,18 +27,30 @@ pub fn decide(raw: &Value, content: &str, bot: &BotIdentity, scope: CaptureScope
         return by_list(list, mentioned, bot);
     }
     if let Some(flag) = mentioned {
-        return Addressing { is_addressed: flag == &Value::Bool(true), ..Addressing::default() };
+        return Addressing {
+            is_addressed: flag == &Value::Bool(true),
+            ..Addressing::default()
+        };
     }
     let by_text = scope == CaptureScope::AddressedOnly
-        && bot.display_name.as_deref().is_some_and(|name| names_bot(content, name));
-    Addressing { is_addressed: by_text, ..Addressing::default() }
+        && bot
+            .display_name
+            .as_deref()
+            .is_some_and(|name| names_bot(content, name));
+    Addressing {
+        is_addressed: by_text,
+        ..Addressing::default()
+    }
 }
 
 fn by_list(list: &Value, mentioned: Option<&Value>, bot: &BotIdentity) -> Addressing {
     let empty = Vec::new();
     let items = list.as_array().unwrap_or(&empty);
     let is_alone = mentioned == Some(&Value::Bool(true)) && items.len() == 1;
-    let targets = items.iter().filter(|item| is_target(item, bot, is_alone)).count();
+    let targets = items
+        .iter()
+        .filter(|item| is_target(item, bot, is_alone))
+        .count();
     let provider_mentions = items.len().min(MAX_MENTIONS);
     Addressing {
         is_addressed: targets > 0,
@@ -53,7 +65,10 @@ fn is_target(mention: &Value, bot: &BotIdentity, is_alone: bool) -> bool {
         let open = bot.open_id.as_ref().map(|id| id.as_str());
         return ids(mention).any(|id| Some(id) == app || Some(id) == open);
     }
-    match (&bot.display_name, mention.get("name").and_then(Value::as_str)) {
+    match (
+        &bot.display_name,
+        mention.get("name").and_then(Value::as_str),
+    ) {
         (Some(expected), Some(name)) => folded(name) == folded(expected),
         (Some(_), None) => false,
         (None, _) => is_alone,
@@ -72,7 +87,11 @@ fn ids(mention: &Value) -> impl Iterator<Item = &str> {
     [Some(mention), inner]
         .into_iter()
         .flatten()
-        .flat_map(|object| ID_NAMES.iter().filter_map(|name| object.get(*name).and_then(Value::as_str)))
+        .flat_map(|object| {
+            ID_NAMES
+                .iter()
+                .filter_map(|name| object.get(*name).and_then(Value::as_str))
+        })
 }
 
 /// Finds `@name` between ends, white space or the listed punctuation.
@@ -98,7 +117,11 @@ mod tests {
     use serde_json::json;
 
     fn bot() -> BotIdentity {
-        BotIdentity { app: AppId::new("cli_a"), open_id: OpenId::new("ou_bot"), display_name: Some("My Bot".to_owned()) }
+        BotIdentity {
+            app: AppId::new("cli_a"),
+            open_id: OpenId::new("ou_bot"),
+            display_name: Some("My Bot".to_owned()),
+        }
     }
 
     fn addressed(raw: Value, content: &str, bot: &BotIdentity) -> bool {
@@ -108,26 +131,57 @@ mod tests {
     #[test]
     fn ids_decide_and_names_do_not_once_an_id_is_configured() {
         let at = |mention: Value| json!({"mentions": [mention]});
-        assert!(addressed(at(json!({"id": "ou_bot", "name": "x"})), "", &bot()));
-        assert!(addressed(at(json!({"id": {"open_id": "ou_bot"}})), "", &bot()));
+        assert!(addressed(
+            at(json!({"id": "ou_bot", "name": "x"})),
+            "",
+            &bot()
+        ));
+        assert!(addressed(
+            at(json!({"id": {"open_id": "ou_bot"}})),
+            "",
+            &bot()
+        ));
         assert!(addressed(at(json!({"app_id": "cli_a"})), "", &bot()));
-        assert!(!addressed(at(json!({"id": "ou_x", "name": "My Bot"})), "@My Bot hi", &bot()));
+        assert!(!addressed(
+            at(json!({"id": "ou_x", "name": "My Bot"})),
+            "@My Bot hi",
+            &bot()
+        ));
     }
 
     #[test]
     fn a_structured_no_is_final() {
         assert!(!addressed(json!({"mentions": []}), "@My Bot hi", &bot()));
-        assert!(!addressed(json!({"mentioned": false}), "@My Bot hi", &bot()));
+        assert!(!addressed(
+            json!({"mentioned": false}),
+            "@My Bot hi",
+            &bot()
+        ));
         assert!(addressed(json!({"mentioned": true}), "", &bot()));
     }
 
     #[test]
     fn without_ids_the_name_decides_and_without_a_name_a_single_mention() {
-        let named = BotIdentity { display_name: Some("My Bot".to_owned()), ..BotIdentity::default() };
-        assert!(addressed(json!({"mentions": [{"name": "@my  bot"}]}), "", &named));
+        let named = BotIdentity {
+            display_name: Some("My Bot".to_owned()),
+            ..BotIdentity::default()
+        };
+        assert!(addressed(
+            json!({"mentions": [{"name": "@my  bot"}]}),
+            "",
+            &named
+        ));
         let nameless = BotIdentity::default();
-        assert!(addressed(json!({"mentions": [{"name": "x"}], "mentioned": true}), "", &nameless));
-        assert!(!addressed(json!({"mentions": [{}, {}], "mentioned": true}), "", &nameless));
+        assert!(addressed(
+            json!({"mentions": [{"name": "x"}], "mentioned": true}),
+            "",
+            &nameless
+        ));
+        assert!(!addressed(
+            json!({"mentions": [{}, {}], "mentioned": true}),
+            "",
+            &nameless
+        ));
     }
 
     #[test]
@@ -141,7 +195,11 @@ mod tests {
             ("nothing", false),
             ("@", false),
         ] {
-            assert_eq!(addressed(plain.clone(), content, &bot()), expected, "{content}");
+            assert_eq!(
+                addressed(plain.clone(), content, &bot()),
+                expected,
+                "{content}"
+            );
         }
         assert!(!decide(&plain, "@My Bot", &bot(), CaptureScope::ConfiguredChatAll).is_addressed);
     }
@@ -150,6 +208,9 @@ mod tests {
     fn counts_stay_within_their_bound() {
         let many = json!({"mentions": vec![json!({"id": "ou_bot"}); 60]});
         let decision = decide(&many, "", &bot(), CaptureScope::AddressedOnly);
-        assert_eq!((decision.provider_mentions, decision.target_mentions), (50, 50));
+        assert_eq!(
+            (decision.provider_mentions, decision.target_mentions),
+            (50, 50)
+        );
     }
 }

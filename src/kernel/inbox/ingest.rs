@@ -30,7 +30,10 @@ pub fn event(raw: &Value, into: Into<'_>) -> Result<StoredEvent, InvalidEvent> {
 }
 
 fn build(raw: &Map<String, Value>, into: Into<'_>) -> Result<StoredEvent, InvalidEvent> {
-    let message_id = some(raw, "message_id").and_then(Value::as_str).and_then(MessageId::new).ok_or(InvalidEvent)?;
+    let message_id = some(raw, "message_id")
+        .and_then(Value::as_str)
+        .and_then(MessageId::new)
+        .ok_or(InvalidEvent)?;
     let event_id = match some(raw, "event_id") {
         None => message_id.as_str().to_owned(),
         Some(given) => {
@@ -45,7 +48,8 @@ fn build(raw: &Map<String, Value>, into: Into<'_>) -> Result<StoredEvent, Invali
     }
     let sender_id = sender_id(raw)?;
     let links = Links::read(raw);
-    let addressing = addressing::decide(&Value::Object(raw.clone()), &content, into.bot, into.scope);
+    let addressing =
+        addressing::decide(&Value::Object(raw.clone()), &content, into.bot, into.scope);
     let marks = Marks::read(raw, &links, addressing)?;
 
     let mut body = Map::new();
@@ -90,7 +94,10 @@ fn content(raw: &Map<String, Value>) -> Result<String, InvalidEvent> {
 fn attachments(raw: &Map<String, Value>) -> Result<i64, InvalidEvent> {
     match some(raw, "attachment_count") {
         None => Ok(0),
-        Some(count) => count.as_i64().filter(|count| (0..=50).contains(count)).ok_or(InvalidEvent),
+        Some(count) => count
+            .as_i64()
+            .filter(|count| (0..=50).contains(count))
+            .ok_or(InvalidEvent),
     }
 }
 
@@ -107,14 +114,19 @@ fn sender_type(raw: &Map<String, Value>) -> Option<String> {
     let mut bytes = kind.bytes();
     let valid = kind.len() <= 32
         && bytes.next().is_some_and(|byte| byte.is_ascii_lowercase())
-        && bytes.all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-'));
+        && bytes.all(|byte| {
+            byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-')
+        });
     valid.then_some(kind)
 }
 
 fn sender_id(raw: &Map<String, Value>) -> Result<Option<String>, InvalidEvent> {
-    let Some(given) = some(raw, "sender_id") else { return Ok(None) };
+    let Some(given) = some(raw, "sender_id") else {
+        return Ok(None);
+    };
     let id = given.as_str().ok_or(InvalidEvent)?;
-    let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'@');
+    let is_safe =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'@');
     match id {
         "" => Ok(None),
         id if id.len() <= 200 && id.bytes().all(is_safe) => Ok(Some(id.to_owned())),
@@ -157,7 +169,12 @@ impl Links {
 const MAX_CONTEXT: usize = 16_000;
 
 fn reply_context(given: &Value) -> Option<Value> {
-    let text = |name: &str, max: usize| given.get(name).and_then(Value::as_str).map(|text| text::prefix(text, max).to_owned());
+    let text = |name: &str, max: usize| {
+        given
+            .get(name)
+            .and_then(Value::as_str)
+            .map(|text| text::prefix(text, max).to_owned())
+    };
     let whole = given.get("content").and_then(Value::as_str).unwrap_or("");
     let was_cut = given.get("content_truncated") == Some(&Value::Bool(true));
     Some(json!({
@@ -182,10 +199,16 @@ struct Marks {
 }
 
 impl Marks {
-    fn read(raw: &Map<String, Value>, links: &Links, addressing: Addressing) -> Result<Self, InvalidEvent> {
+    fn read(
+        raw: &Map<String, Value>,
+        links: &Links,
+        addressing: Addressing,
+    ) -> Result<Self, InvalidEvent> {
         let stored = match some(raw, "addressing_source") {
             None => None,
-            Some(Value::String(source)) if SOURCES.contains(&source.as_str()) => Some(source.clone()),
+            Some(Value::String(source)) if SOURCES.contains(&source.as_str()) => {
+                Some(source.clone())
+            }
             Some(_) => return Err(InvalidEvent),
         };
         let says_reply = raw.get("reply_to_bot") == Some(&Value::Bool(true));
@@ -214,17 +237,30 @@ impl Marks {
             put("reply_context", context.clone());
         }
         put("addressed_to_bot", live(self.is_addressed));
-        if raw.get("historical_context_only").is_some_and(Value::is_boolean) {
+        if raw
+            .get("historical_context_only")
+            .is_some_and(Value::is_boolean)
+        {
             put("historical_context_only", json!(self.is_historical));
         }
-        put("provider_mention_count", json!(self.addressing.provider_mentions));
-        put("target_mention_count", json!(self.addressing.target_mentions));
+        put(
+            "provider_mention_count",
+            json!(self.addressing.provider_mentions),
+        );
+        put(
+            "target_mention_count",
+            json!(self.addressing.target_mentions),
+        );
         if self.is_historical {
             put("historical_was_addressed_to_bot", json!(self.is_addressed));
             put("historical_was_reply_to_bot", json!(self.is_reply_to_bot));
         }
         if self.is_addressed {
-            let name = if self.is_historical { "historical_addressing_source" } else { "addressing_source" };
+            let name = if self.is_historical {
+                "historical_addressing_source"
+            } else {
+                "addressing_source"
+            };
             put(name, json!(self.source));
         }
     }
@@ -236,8 +272,18 @@ mod tests {
     use proptest::prelude::*;
 
     fn stored(raw: Value) -> Result<StoredEvent, InvalidEvent> {
-        let bot = BotIdentity { display_name: Some("Bot".to_owned()), ..BotIdentity::default() };
-        event(&raw, Into { bot: &bot, scope: CaptureScope::AddressedOnly, route: None })
+        let bot = BotIdentity {
+            display_name: Some("Bot".to_owned()),
+            ..BotIdentity::default()
+        };
+        event(
+            &raw,
+            Into {
+                bot: &bot,
+                scope: CaptureScope::AddressedOnly,
+                route: None,
+            },
+        )
     }
 
     fn raw() -> Value {
@@ -313,7 +359,10 @@ mod tests {
     fn a_long_text_is_cut() {
         let mut event = raw();
         event["content"] = json!("ä".repeat(1300));
-        assert_eq!(stored(event).expect("valid").content().chars().count(), 1200);
+        assert_eq!(
+            stored(event).expect("valid").content().chars().count(),
+            1200
+        );
     }
 
     proptest! {

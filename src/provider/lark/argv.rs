@@ -39,7 +39,12 @@ pub(super) fn whoami() -> Words {
 }
 
 pub(super) fn chat(chat: &ChatId) -> Words {
-    api("GET", &format!("/open-apis/im/v1/chats/{}", chat.as_str()), None, None)
+    api(
+        "GET",
+        &format!("/open-apis/im/v1/chats/{}", chat.as_str()),
+        None,
+        None,
+    )
 }
 
 pub(super) fn members(chat: &ChatId, kind: MemberIdKind) -> Words {
@@ -63,7 +68,14 @@ pub(super) fn members(chat: &ChatId, kind: MemberIdKind) -> Words {
 /// The send or reply; the preview is the same with one word more.
 pub(super) fn send(chat: &ChatId, message: &OutboundMessage<'_>, extra: &[&str]) -> Words {
     let mut all = match message.source {
-        None => words(&["im", "+messages-send", "--chat-id", chat.as_str(), "--text", message.text.as_str()]),
+        None => words(&[
+            "im",
+            "+messages-send",
+            "--chat-id",
+            chat.as_str(),
+            "--text",
+            message.text.as_str(),
+        ]),
         Some(source) => words(&[
             "im",
             "+messages-reply",
@@ -80,7 +92,11 @@ pub(super) fn send(chat: &ChatId, message: &OutboundMessage<'_>, extra: &[&str])
 }
 
 pub(super) fn read_back(ids: &[&MessageId]) -> Words {
-    let joined = ids.iter().map(|id| id.as_str()).collect::<Vec<_>>().join(",");
+    let joined = ids
+        .iter()
+        .map(|id| id.as_str())
+        .collect::<Vec<_>>()
+        .join(",");
     let mut all = words(&["im", "+messages-mget", "--message-ids"]);
     all.extend([joined, "--as".into(), "bot".into(), "--no-reactions".into()]);
     all.extend(words(&["--format", "json"]));
@@ -88,11 +104,24 @@ pub(super) fn read_back(ids: &[&MessageId]) -> Words {
 }
 
 pub(super) fn read_raw(id: &MessageId) -> Words {
-    api("GET", &format!("/open-apis/im/v1/messages/{}", id.as_str()), None, None)
+    api(
+        "GET",
+        &format!("/open-apis/im/v1/messages/{}", id.as_str()),
+        None,
+        None,
+    )
 }
 
 pub(super) fn history(read: &HistoryRead<'_>) -> Words {
-    let mut all = words(&["im", "+chat-messages-list", "--chat-id", read.chat.as_str(), "--as", "bot", "--start"]);
+    let mut all = words(&[
+        "im",
+        "+chat-messages-list",
+        "--chat-id",
+        read.chat.as_str(),
+        "--as",
+        "bot",
+        "--start",
+    ]);
     all.push(read.start.to_string());
     if let Some(end) = read.end {
         all.extend(["--end".to_owned(), end.to_string()]);
@@ -105,8 +134,23 @@ pub(super) fn history(read: &HistoryRead<'_>) -> Words {
 }
 
 pub(super) fn thread(thread: &str, token: Option<&Opaque>) -> Words {
-    let mut all = words(&["im", "+threads-messages-list", "--thread", thread, "--as", "bot"]);
-    all.extend(words(&["--order", "asc", "--page-size", "50", "--no-reactions", "--format", "json"]));
+    let mut all = words(&[
+        "im",
+        "+threads-messages-list",
+        "--thread",
+        thread,
+        "--as",
+        "bot",
+    ]);
+    all.extend(words(&[
+        "--order",
+        "asc",
+        "--page-size",
+        "50",
+        "--no-reactions",
+        "--format",
+        "json",
+    ]));
     all.extend(page_token(token));
     all
 }
@@ -121,7 +165,12 @@ pub(super) fn add_mark(id: &MessageId, emoji: &str) -> Words {
 }
 
 pub(super) fn remove_mark(id: &MessageId, mark: &MarkId) -> Words {
-    api("DELETE", &format!("{}/{}", reactions(id), mark.as_str()), None, None)
+    api(
+        "DELETE",
+        &format!("{}/{}", reactions(id), mark.as_str()),
+        None,
+        None,
+    )
 }
 
 pub(super) fn marks(id: &MessageId, token: Option<&Opaque>) -> Words {
@@ -150,7 +199,11 @@ mod tests {
     fn a_send_and_its_preview_differ_in_one_word() {
         let chat_id = ChatId::new("oc_a").expect("id");
         let text = OutboundText::parse("hello", LengthRule::ChatRoot).expect("text");
-        let message = OutboundMessage { source: None, text: &text, key: "loopx-1" };
+        let message = OutboundMessage {
+            source: None,
+            text: &text,
+            key: "loopx-1",
+        };
         let sent = send(&chat_id, &message, &[]);
         assert_eq!(
             line(&sent),
@@ -166,7 +219,13 @@ mod tests {
         let chat_id = ChatId::new("oc_a").expect("id");
         let start = Timestamp::parse("2026-08-01T00:00:00Z").expect("instant");
         let token = Opaque::new("t1");
-        let read = HistoryRead { chat: &chat_id, start, end: Some(start), page_size: 7, token: Some(&token) };
+        let read = HistoryRead {
+            chat: &chat_id,
+            start,
+            end: Some(start),
+            page_size: 7,
+            token: Some(&token),
+        };
         assert_eq!(
             line(&history(&read)),
             "im +chat-messages-list --chat-id oc_a --as bot --start 2026-08-01T00:00:00Z --end 2026-08-01T00:00:00Z \

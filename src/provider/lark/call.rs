@@ -66,7 +66,8 @@ pub(super) enum Deadline {
 
 impl Deadline {
     fn duration(self) -> Duration {
-        let shortened = env::test_hook(env::TEST_PROVIDER_TIMEOUT_MS).and_then(|text| text.parse().ok());
+        let shortened =
+            env::test_hook(env::TEST_PROVIDER_TIMEOUT_MS).and_then(|text| text.parse().ok());
         if let Some(millis) = shortened {
             return Duration::from_millis(millis);
         }
@@ -206,7 +207,9 @@ fn is_secret_flag(word: &str) -> bool {
 /// Finds an executable: a path as it is, made absolute; a name on the search path.
 pub(crate) fn locate(name: &str) -> Option<PathBuf> {
     if name.contains('/') {
-        return std::path::absolute(name).ok().filter(|path| is_executable(path));
+        return std::path::absolute(name)
+            .ok()
+            .filter(|path| is_executable(path));
     }
     let path = env::value(env::PATH)?;
     std::env::split_paths(&path)
@@ -216,14 +219,18 @@ pub(crate) fn locate(name: &str) -> Option<PathBuf> {
 }
 
 fn is_executable(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    std::fs::metadata(path)
+        .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 fn is_script(path: &Path) -> bool {
     let mut head = Vec::new();
     let limit = SCRIPT_LINE.len() as u64 + 1;
     let read = File::open(path).and_then(|file| file.take(limit).read_to_end(&mut head));
-    read.is_ok() && head.strip_prefix(SCRIPT_LINE).is_some_and(|rest| matches!(rest.first(), None | Some(b'\n' | b'\r')))
+    read.is_ok()
+        && head
+            .strip_prefix(SCRIPT_LINE)
+            .is_some_and(|rest| matches!(rest.first(), None | Some(b'\n' | b'\r')))
 }
 
 #[cfg(test)]
@@ -247,6 +254,9 @@ mod tests {
             interpreter: Some("/bin/sh".to_owned()),
         };
         let program = Program::find(&choice).expect("found");
-        assert_eq!(program.words, [OsString::from("/bin/sh"), path.into_os_string()]);
+        assert_eq!(
+            program.words,
+            [OsString::from("/bin/sh"), path.into_os_string()]
+        );
     }
 }

@@ -28,7 +28,10 @@ pub(crate) struct Lark {
 impl Lark {
     /// A client of the chosen program; nothing is looked up or started yet.
     pub(crate) fn new(choice: ProgramChoice) -> Self {
-        Self { choice, program: OnceCell::new() }
+        Self {
+            choice,
+            program: OnceCell::new(),
+        }
     }
 
     /// Finds the program once.
@@ -64,7 +67,9 @@ impl Lark {
                 (Some(expected), Some(found)) => expected == found,
                 _ => true,
             };
-            return bot.is_ready && is_app && bot.name.as_deref() == Some(route.display_name.as_str());
+            return bot.is_ready
+                && is_app
+                && bot.name.as_deref() == Some(route.display_name.as_str());
         }
         false
     }
@@ -86,19 +91,31 @@ impl ChannelProvider for Lark {
         read::members(&self.envelope(&route.profile, &argv::members(&route.chat, kind))?)
     }
 
-    fn preview(&self, route: &VerifiedRoute, message: &OutboundMessage<'_>) -> Result<Vec<String>, ProviderError> {
+    fn preview(
+        &self,
+        route: &VerifiedRoute,
+        message: &OutboundMessage<'_>,
+    ) -> Result<Vec<String>, ProviderError> {
         let route = route.route();
         let tail = argv::send(&route.chat, message, &["--dry-run"]);
         let value = self.call(&route.profile, &tail, Deadline::Usual)?.bare()?;
         Ok(read::previewed_texts(&value))
     }
 
-    fn send(&self, route: &VerifiedRoute, message: &OutboundMessage<'_>) -> Result<MessageId, ProviderError> {
+    fn send(
+        &self,
+        route: &VerifiedRoute,
+        message: &OutboundMessage<'_>,
+    ) -> Result<MessageId, ProviderError> {
         let route = route.route();
         read::sent_message(&self.envelope(&route.profile, &argv::send(&route.chat, message, &[]))?)
     }
 
-    fn read_back(&self, profile: &ProfileName, ids: &[&MessageId]) -> Result<Vec<Observed>, ProviderError> {
+    fn read_back(
+        &self,
+        profile: &ProfileName,
+        ids: &[&MessageId],
+    ) -> Result<Vec<Observed>, ProviderError> {
         read::read_back(&self.envelope(profile, &argv::read_back(ids))?)
     }
 
@@ -106,29 +123,64 @@ impl ChannelProvider for Lark {
         read::raw_message(&self.envelope(profile, &argv::read_raw(id))?, id)
     }
 
-    fn history(&self, profile: &ProfileName, read: &HistoryRead<'_>) -> Result<Page, ProviderError> {
+    fn history(
+        &self,
+        profile: &ProfileName,
+        read: &HistoryRead<'_>,
+    ) -> Result<Page, ProviderError> {
         read::page(&self.envelope(profile, &argv::history(read))?, read.token)
     }
 
-    fn thread(&self, profile: &ProfileName, thread: &str, token: Option<&Opaque>) -> Result<Page, ProviderError> {
-        read::page(&self.envelope(profile, &argv::thread(thread, token))?, token)
+    fn thread(
+        &self,
+        profile: &ProfileName,
+        thread: &str,
+        token: Option<&Opaque>,
+    ) -> Result<Page, ProviderError> {
+        read::page(
+            &self.envelope(profile, &argv::thread(thread, token))?,
+            token,
+        )
     }
 
-    fn add_mark(&self, profile: &ProfileName, id: &MessageId, emoji: &str) -> Result<MarkId, ProviderError> {
-        read::mark_id(&self.call(profile, &argv::add_mark(id, emoji), Deadline::Mark)?.envelope()?)
+    fn add_mark(
+        &self,
+        profile: &ProfileName,
+        id: &MessageId,
+        emoji: &str,
+    ) -> Result<MarkId, ProviderError> {
+        read::mark_id(
+            &self
+                .call(profile, &argv::add_mark(id, emoji), Deadline::Mark)?
+                .envelope()?,
+        )
     }
 
-    fn remove_mark(&self, profile: &ProfileName, id: &MessageId, mark: &MarkId) -> Result<(), ProviderError> {
-        self.call(profile, &argv::remove_mark(id, mark), Deadline::Mark)?.envelope().map(drop)
+    fn remove_mark(
+        &self,
+        profile: &ProfileName,
+        id: &MessageId,
+        mark: &MarkId,
+    ) -> Result<(), ProviderError> {
+        self.call(profile, &argv::remove_mark(id, mark), Deadline::Mark)?
+            .envelope()
+            .map(drop)
     }
 
-    fn marks(&self, profile: &ProfileName, id: &MessageId, token: Option<&Opaque>) -> Result<MarkPage, ProviderError> {
+    fn marks(
+        &self,
+        profile: &ProfileName,
+        id: &MessageId,
+        token: Option<&Opaque>,
+    ) -> Result<MarkPage, ProviderError> {
         let answer = self.call(profile, &argv::marks(id, token), Deadline::Mark)?;
         read::mark_page(&answer.envelope()?, token)
     }
 
     fn own_app(&self, profile: &ProfileName) -> Result<AppId, ProviderError> {
-        let value = self.call(profile, &argv::whoami(), Deadline::Usual)?.bare()?;
+        let value = self
+            .call(profile, &argv::whoami(), Deadline::Usual)?
+            .bare()?;
         read::app_id(&value).ok_or_else(unreadable)
     }
 }

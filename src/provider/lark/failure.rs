@@ -15,14 +15,57 @@ pub(crate) const GROUP_HISTORY_CODE: i64 = 230_027;
 
 /// The refusals that stand for themselves also when the program does not know their code.
 const LISTED_CODES: [i64; 44] = [
-    429, 10_014, 20_002, 40_002, 91_403, 131_005, 131_006, 230_001, 230_002, 230_011, 230_020, 230_025,
-    230_027, 230_099, 230_110, 231_003, 231_007, 232_011, 232_033, 200_621, 300_020, 1_061_004, 1_063_002,
-    1_069_302, 1_069_303, 1_069_307, 1_254_291, 1_770_002, 3_344_031, 3_344_035, 99_991_400, 99_991_543,
-    99_991_661, 99_991_662, 99_991_663, 99_991_668, 99_991_671, 99_991_672, 99_991_673, 99_991_676,
-    99_991_677, 99_991_679, 400_000_059, 400_002_577,
+    429,
+    10_014,
+    20_002,
+    40_002,
+    91_403,
+    131_005,
+    131_006,
+    230_001,
+    230_002,
+    230_011,
+    230_020,
+    230_025,
+    230_027,
+    230_099,
+    230_110,
+    231_003,
+    231_007,
+    232_011,
+    232_033,
+    200_621,
+    300_020,
+    1_061_004,
+    1_063_002,
+    1_069_302,
+    1_069_303,
+    1_069_307,
+    1_254_291,
+    1_770_002,
+    3_344_031,
+    3_344_035,
+    99_991_400,
+    99_991_543,
+    99_991_661,
+    99_991_662,
+    99_991_663,
+    99_991_668,
+    99_991_671,
+    99_991_672,
+    99_991_673,
+    99_991_676,
+    99_991_677,
+    99_991_679,
+    400_000_059,
+    400_002_577,
 ];
 const LISTED_LONG_CODES: [i64; 5] = [
-    800_010_109, 800_020_304, 800_030_110, 800_040_114, 1_000_040_351,
+    800_010_109,
+    800_020_304,
+    800_030_110,
+    800_040_114,
+    1_000_040_351,
 ];
 
 /// The error object of a call, as far as it is used.
@@ -36,11 +79,19 @@ pub(super) struct ErrorObject {
 impl ErrorObject {
     /// Finds the error in what a failed call printed: an object on standard error, or a raw body on standard output.
     pub(super) fn find(stdout: &str, stderr: &str) -> Option<Self> {
-        [stderr, stdout].into_iter().find_map(|text| Self::read(&first_object(text)?))
+        [stderr, stdout]
+            .into_iter()
+            .find_map(|text| Self::read(&first_object(text)?))
     }
 
     fn read(value: &Value) -> Option<Self> {
-        let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or("").to_owned();
+        let text = |value: &Value, name: &str| {
+            value
+                .get(name)
+                .and_then(Value::as_str)
+                .unwrap_or("")
+                .to_owned()
+        };
         if let Some(error) = value.get("error").filter(|error| error.is_object()) {
             return Some(Self {
                 class: text(error, "type"),
@@ -49,7 +100,11 @@ impl ErrorObject {
             });
         }
         let code = number(value.get("code")).filter(|code| *code != 0)?;
-        Some(Self { class: "api".to_owned(), subtype: String::new(), code: Some(code) })
+        Some(Self {
+            class: "api".to_owned(),
+            subtype: String::new(),
+            code: Some(code),
+        })
     }
 }
 
@@ -92,9 +147,15 @@ pub(super) fn ended(ending: Ending, stdout: &str, stderr: &str) -> ProviderError
         Ending::Exit(code) => Some(code),
         Ending::Signal(_) => None,
     };
-    let refused_history = [stderr, stdout].iter().any(|text| mentions_code(text, GROUP_HISTORY_CODE));
+    let refused_history = [stderr, stdout]
+        .iter()
+        .any(|text| mentions_code(text, GROUP_HISTORY_CODE));
     ProviderError {
-        kind: if refused_history { Kind::GroupHistoryPermission } else { kind(exit, error.as_ref()) },
+        kind: if refused_history {
+            Kind::GroupHistoryPermission
+        } else {
+            kind(exit, error.as_ref())
+        },
         effect: effect(exit, error.as_ref()),
         code: error.and_then(|error| error.code),
         exit,
@@ -106,9 +167,16 @@ pub(super) fn spawn(error: &SpawnError) -> ProviderError {
     let (kind, effect) = match error {
         SpawnError::TimedOut => (Kind::Unavailable, ExternalWriteOutcome::Unknown),
         SpawnError::SpawnFailed(_) => (Kind::NotStarted, ExternalWriteOutcome::None),
-        SpawnError::ArgumentTooLong | SpawnError::ZeroByte => (Kind::Rejected, ExternalWriteOutcome::None),
+        SpawnError::ArgumentTooLong | SpawnError::ZeroByte => {
+            (Kind::Rejected, ExternalWriteOutcome::None)
+        }
     };
-    ProviderError { kind, effect, code: None, exit: None }
+    ProviderError {
+        kind,
+        effect,
+        code: None,
+        exit: None,
+    }
 }
 
 /// An answer of a call that ended well but does not say what it must.
@@ -151,7 +219,9 @@ fn is_listed(code: i64) -> bool {
 
 /// Says what kind of failure it was.
 fn kind(exit: Option<i32>, error: Option<&ErrorObject>) -> Kind {
-    let Some(exit) = exit else { return Kind::Unavailable };
+    let Some(exit) = exit else {
+        return Kind::Unavailable;
+    };
     let Some(error) = error else {
         return match exit {
             4 => Kind::Unavailable,
@@ -178,9 +248,11 @@ fn kind_of_code(code: i64) -> Option<Kind> {
         GROUP_HISTORY_CODE => Kind::GroupHistoryPermission,
         429 | 230_020 | 99_991_400 => Kind::RateLimited,
         230_002 | 232_011 | 232_033 => Kind::NotInChat,
-        99_991_661 | 99_991_663 | 99_991_668 | 99_991_671 | 99_991_677 => Kind::AuthorizationMissing,
-        1_061_004 | 1_063_002 | 131_006 | 1_069_303 | 91_403 | 800_020_304 | 3_344_031 | 99_991_662 | 99_991_672
-        | 99_991_673 | 99_991_676 | 99_991_679 => Kind::PermissionMissing,
+        99_991_661 | 99_991_663 | 99_991_668 | 99_991_671 | 99_991_677 => {
+            Kind::AuthorizationMissing
+        }
+        1_061_004 | 1_063_002 | 131_006 | 1_069_303 | 91_403 | 800_020_304 | 3_344_031
+        | 99_991_662 | 99_991_672 | 99_991_673 | 99_991_676 | 99_991_679 => Kind::PermissionMissing,
         _ => return None,
     })
 }

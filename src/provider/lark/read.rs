@@ -25,7 +25,10 @@ pub(super) fn bot_status(value: &Value) -> BotStatus {
     let is_true = |name: &str| bot.get(name).and_then(Value::as_bool) == Some(true);
     BotStatus {
         is_ready: is_true("available") && is_true("verified"),
-        name: bot.get("appName").and_then(Value::as_str).map(str::to_owned),
+        name: bot
+            .get("appName")
+            .and_then(Value::as_str)
+            .map(str::to_owned),
         app: app_id(value),
         may_be_retried: bot.get("status").and_then(Value::as_str) == Some("verify_failed"),
     }
@@ -63,16 +66,31 @@ pub(super) fn mark_id(envelope: &Value) -> Read<MarkId> {
 }
 
 pub(super) fn members(envelope: &Value) -> Read<Members> {
-    let data = envelope.get("data").filter(|data| data.is_object()).ok_or_else(unreadable)?;
+    let data = envelope
+        .get("data")
+        .filter(|data| data.is_object())
+        .ok_or_else(unreadable)?;
     let mut found = Members::default();
     collect_ids(data, &mut found.ids);
-    for bot in data.get("bots").and_then(Value::as_array).into_iter().flatten() {
-        let text = |name: &str| bot.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    for bot in data
+        .get("bots")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
+        let text = |name: &str| {
+            bot.get(name)
+                .and_then(Value::as_str)
+                .filter(|text| !text.is_empty())
+        };
         if let (Some(member), Some(app)) = (text("member_id"), text("app_id")) {
             found.bots.push((member.to_owned(), app.to_owned()));
         }
     }
-    let is_cut = data.get("truncations").and_then(Value::as_array).is_some_and(|cuts| !cuts.is_empty());
+    let is_cut = data
+        .get("truncations")
+        .and_then(Value::as_array)
+        .is_some_and(|cuts| !cuts.is_empty());
     found.is_complete = data.get("has_more").and_then(Value::as_bool) == Some(false) && !is_cut;
     Ok(found)
 }
@@ -81,7 +99,10 @@ fn collect_ids(value: &Value, ids: &mut Vec<String>) {
     match value {
         Value::Object(map) => {
             for (name, inner) in map {
-                let is_id = matches!(name.as_str(), "member_id" | "open_id" | "user_id" | "union_id");
+                let is_id = matches!(
+                    name.as_str(),
+                    "member_id" | "open_id" | "user_id" | "union_id"
+                );
                 match inner.as_str() {
                     Some(id) if is_id && !id.is_empty() => ids.push(id.to_owned()),
                     _ => collect_ids(inner, ids),
@@ -95,7 +116,9 @@ fn collect_ids(value: &Value, ids: &mut Vec<String>) {
 
 /// The decoded texts of every previewed body; older answers list them at the top.
 pub(super) fn previewed_texts(value: &Value) -> Vec<String> {
-    let calls = value["data"]["api"].as_array().or_else(|| value["api"].as_array());
+    let calls = value["data"]["api"]
+        .as_array()
+        .or_else(|| value["api"].as_array());
     calls
         .into_iter()
         .flatten()
@@ -107,45 +130,73 @@ pub(super) fn previewed_texts(value: &Value) -> Vec<String> {
 
 /// Reads a page of a chat or thread.
 pub(super) fn page(envelope: &Value, sent: Option<&Opaque>) -> Read<Page> {
-    if !matches!(envelope.get("identity"), None | Some(Value::Null)) && envelope["identity"] != "bot" {
+    if !matches!(envelope.get("identity"), None | Some(Value::Null))
+        && envelope["identity"] != "bot"
+    {
         return Err(unreadable());
     }
-    let data = envelope.get("data").filter(|data| data.is_object()).ok_or_else(unreadable)?;
+    let data = envelope
+        .get("data")
+        .filter(|data| data.is_object())
+        .ok_or_else(unreadable)?;
     let messages = match data.get("messages") {
         Some(Value::Null) => Vec::new(),
-        Some(Value::Array(items)) if items.iter().all(Value::is_object) => items.iter().map(observed).collect(),
+        Some(Value::Array(items)) if items.iter().all(Value::is_object) => {
+            items.iter().map(observed).collect()
+        }
         _ => return Err(unreadable()),
     };
-    Ok(Page { messages, next: next_token(data, sent)? })
+    Ok(Page {
+        messages,
+        next: next_token(data, sent)?,
+    })
 }
 
 fn next_token(data: &Value, sent: Option<&Opaque>) -> Read<Option<Opaque>> {
     match data.get("has_more") {
         Some(Value::Bool(false)) => Ok(None),
         Some(Value::Bool(true)) => {
-            let token = data.get("page_token").and_then(Value::as_str).filter(|token| !token.trim().is_empty());
+            let token = data
+                .get("page_token")
+                .and_then(Value::as_str)
+                .filter(|token| !token.trim().is_empty());
             let token = token.map(Opaque::new).ok_or_else(unreadable)?;
-            if Some(&token) == sent { Err(unreadable()) } else { Ok(Some(token)) }
+            if Some(&token) == sent {
+                Err(unreadable())
+            } else {
+                Ok(Some(token))
+            }
         }
         _ => Err(unreadable()),
     }
 }
 
 pub(super) fn mark_page(envelope: &Value, sent: Option<&Opaque>) -> Read<MarkPage> {
-    let data = envelope.get("data").filter(|data| data.is_object()).ok_or_else(unreadable)?;
+    let data = envelope
+        .get("data")
+        .filter(|data| data.is_object())
+        .ok_or_else(unreadable)?;
     let items = match data.get("items") {
         None | Some(Value::Null) => &[],
         Some(Value::Array(items)) => items.as_slice(),
         Some(_) => return Err(unreadable()),
     };
-    let ids = items.iter().map(|item| item["reaction_id"].as_str().and_then(MarkId::new));
+    let ids = items
+        .iter()
+        .map(|item| item["reaction_id"].as_str().and_then(MarkId::new));
     let marks = ids.collect::<Option<Vec<_>>>().ok_or_else(unreadable)?;
-    Ok(MarkPage { marks, next: next_token(data, sent)? })
+    Ok(MarkPage {
+        marks,
+        next: next_token(data, sent)?,
+    })
 }
 
 /// Every message of a readback, those nested in threads included.
 pub(super) fn read_back(envelope: &Value) -> Read<Vec<Observed>> {
-    let data = envelope.get("data").filter(|data| data.is_object()).ok_or_else(unreadable)?;
+    let data = envelope
+        .get("data")
+        .filter(|data| data.is_object())
+        .ok_or_else(unreadable)?;
     let mut found = Vec::new();
     collect_messages(data, &mut found);
     Ok(found)
@@ -157,7 +208,8 @@ fn collect_messages(value: &Value, found: &mut Vec<Observed>) {
             if map.get("message_id").is_some_and(Value::is_string) {
                 found.push(observed(value));
             }
-            map.values().for_each(|inner| collect_messages(inner, found));
+            map.values()
+                .for_each(|inner| collect_messages(inner, found));
         }
         Value::Array(items) => items.iter().for_each(|item| collect_messages(item, found)),
         _ => {}
@@ -177,28 +229,47 @@ pub(super) fn raw_message(envelope: &Value, id: &MessageId) -> Read<Observed> {
 
 /// Reads one message in either shape.
 pub(super) fn observed(value: &Value) -> Observed {
-    let text = |name: &str| value.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let text = |name: &str| {
+        value
+            .get(name)
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
+    };
     let message = |name: &str| text(name).and_then(MessageId::new);
     let flag = |name: &str| value.get(name).and_then(Value::as_bool) == Some(true);
     let sender = &value["sender"];
-    let sender_type = sender.get("sender_type").or_else(|| value.get("sender_type"));
+    let sender_type = sender
+        .get("sender_type")
+        .or_else(|| value.get("sender_type"));
     Observed {
         message_id: message("message_id"),
         chat: text("chat_id").and_then(ChatId::new),
-        message_type: text("msg_type").or_else(|| text("message_type")).unwrap_or("").to_owned(),
+        message_type: text("msg_type")
+            .or_else(|| text("message_type"))
+            .unwrap_or("")
+            .to_owned(),
         content: text("content").unwrap_or("").to_owned(),
         body: body_content(value),
         create_time: text("create_time").unwrap_or("").to_owned(),
         is_deleted: flag("deleted"),
-        sender_type: sender_type.and_then(Value::as_str).map(str::to_ascii_lowercase),
-        sender_id: sender.get("id").or_else(|| sender.get("sender_id")).or_else(|| value.get("sender_id")).cloned(),
+        sender_type: sender_type
+            .and_then(Value::as_str)
+            .map(str::to_ascii_lowercase),
+        sender_id: sender
+            .get("id")
+            .or_else(|| sender.get("sender_id"))
+            .or_else(|| value.get("sender_id"))
+            .cloned(),
         parent_id: message("parent_id").or_else(|| message("reply_to")),
         root_id: message("root_id"),
         thread: text("thread_id").map(Opaque::new),
         mentions: value.get("mentions").cloned(),
         mentioned: value.get("mentioned").cloned(),
         thread_is_cut: flag("thread_has_more") || flag("thread_replies_error"),
-        replies: value.get("thread_replies").and_then(Value::as_array).map(|replies| replies.iter().map(observed).collect()),
+        replies: value
+            .get("thread_replies")
+            .and_then(Value::as_array)
+            .map(|replies| replies.iter().map(observed).collect()),
     }
 }
 
