@@ -27,6 +27,20 @@ impl Digest {
         all
     }
 
+    /// Reads `sha256:` and 64 lower-case hex digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        if !is_digest_text(text) {
+            return None;
+        }
+        let mut bytes = [0; 32];
+        for (index, byte) in bytes.iter_mut().enumerate() {
+            // 7 is the length of `sha256:`.
+            let at = 7 + 2 * index;
+            *byte = u8::from_str_radix(text.get(at..at + 2)?, 16).ok()?;
+        }
+        Some(Self(bytes))
+    }
+
     /// Returns the bytes.
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
@@ -187,5 +201,9 @@ mod tests {
         });
         assert!(is_digest_text(&content_digest(b"x").to_string()));
         assert!(!is_digest_text("sha256:ABC"));
+        assert_eq!(
+            Digest::parse(&content_digest(b"x").to_string()),
+            Some(content_digest(b"x"))
+        );
     }
 }

@@ -47,6 +47,11 @@ pub fn open_read(path: &Path, migrations: Migrations) -> Result<Option<Connectio
     Ok(Some(read_handle(path)?))
 }
 
+/// Opens for reading whatever the number is, for copying: no row is interpreted.
+pub(in crate::store) fn open_as_it_is(path: &Path) -> Result<Connection, StoreError> {
+    read_handle(path)
+}
+
 /// Opens for writing, making or migrating the database as needed.
 pub fn open_write(path: &Path, migrations: Migrations) -> Result<Connection, StoreError> {
     if !present(path)? {
@@ -90,6 +95,10 @@ pub fn copy_into(connection: &Connection, target: &Path) -> Result<(), StoreErro
         .to_str()
         .ok_or_else(|| StoreError::write(io::ErrorKind::InvalidFilename.into()))?;
     connection.execute("VACUUM INTO ?1", [text])?;
+    // The copy comes out without a write-ahead log, which every database of ours has.
+    let copy = Connection::open(target)?;
+    copy.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(()))?;
+    copy.close().map_err(|(_, error)| StoreError::from(error))?;
     let file = std::fs::File::open(target).map_err(StoreError::write)?;
     file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))
         .map_err(StoreError::write)?;

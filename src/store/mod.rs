@@ -5,10 +5,12 @@
 //! | `database` | how every database of the product is made, opened, migrated and written |
 //! | `private_file` | owner-only files: atomic replacement, create-once, reads that follow no link |
 //! | `lock` | advisory locks in one fixed order |
+//! | `backup` | copies of all of it in one folder, proved and brought back |
 //! | `schema` | the tables of the state store, as an append-only list of migrations |
 //!
 //! Status is never derived here: rows go in and out as the contract's types.
 
+pub mod backup;
 pub mod database;
 pub mod error;
 pub mod lock;
