@@ -64,6 +64,33 @@ points! {
     // report hooks: docs/spec/periodic-report-runtime.md 16
     HookReturned = "hook_returned" by &["refresh-state", "turn run-once"];
     HookReceiptCommitted = "hook_receipt_committed" by &["refresh-state", "turn run-once"];
+    // inbox: docs/spec/lark-inbox.md 17
+    InboxBatchCommitted = "inbox_batch_committed" by &["lark-inbox ingest", "lark-inbox history-catch-up", "lark-inbox collector-run"];
+    ConnectionEventCommitted = "connection_event_committed" by &["lark-inbox collector-run"];
+    InboxAckCommitted = "inbox_ack_committed" by &["lark-inbox ack", "lark-inbox document-comment-ack"];
+    MaterialReviewCommitted = "material_review_committed" by &["lark-inbox material-review"];
+    InboxExportWritten = "inbox_export_written" by &["lark-inbox ingest", "lark-inbox history-catch-up", "lark-inbox collector-run", "lark-inbox ack",
+        "lark-inbox material-review", "lark-inbox send", "lark-inbox reply", "lark-inbox processing", "lark-inbox reaction-complete", "lark-inbox export",
+        "lark-inbox document-comment-capture", "lark-inbox document-comment-reply", "lark-inbox document-comment-ack"];
+    SendIntentRecorded = "send_intent_recorded" by &["lark-inbox send", "lark-inbox reply"];
+    SendAccepted = "send_accepted" by &["lark-inbox send", "lark-inbox reply"];
+    SendReadBack = "send_read_back" by &["lark-inbox send", "lark-inbox reply"];
+    SendReceiptSaved = "send_receipt_saved" by &["lark-inbox send", "lark-inbox reply"];
+    ReactionPrepared = "reaction_prepared" by &["lark-inbox processing"];
+    ReactionAnswered = "reaction_answered" by &["lark-inbox processing"];
+    ReactionCreated = "reaction_created" by &["lark-inbox processing"];
+    ReactionSettled = "reaction_settled" by &["lark-inbox processing", "lark-inbox reaction-complete"];
+    ReactionDeleted = "reaction_deleted" by &["lark-inbox reaction-complete", "lark-inbox reply", "lark-inbox processing"];
+    HistoryPageReadBack = "history_page_read_back" by &["lark-inbox history-catch-up"];
+    HistoryCursorTempWritten = "history_cursor_temp_written" by &["lark-inbox history-catch-up"];
+    HistoryCursorReplaced = "history_cursor_replaced" by &["lark-inbox history-catch-up"];
+    ReconcileConfigReplaced = "reconcile_config_replaced" by &["lark-inbox collector-route-reconcile"];
+    CollectorServiceWritten = "collector_service_written" by &["lark-inbox collector-install"];
+    CollectorStatusWritten = "collector_status_written" by &["lark-inbox collector-run"];
+    CommentPageCommitted = "comment_page_committed" by &["lark-inbox document-comment-capture"];
+    CommentReplyRecorded = "comment_reply_recorded" by &["lark-inbox document-comment-reply"];
+    CommentReplyAccepted = "comment_reply_accepted" by &["lark-inbox document-comment-reply"];
+    CommentReplyVerified = "comment_reply_verified" by &["lark-inbox document-comment-reply"];
 }
 
 impl Point {

@@ -8,6 +8,7 @@ pub mod canonical;
 pub mod channel;
 pub mod digest;
 pub mod error;
+pub mod extension;
 pub mod ids;
 pub mod inbox;
 pub mod json;

@@ -1,3 +1,4 @@
 //! What loopx decides: pure functions and state machines over contract types.
 
+pub mod extension;
 pub mod inbox;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `database` | how every database of the product is made, opened, migrated and written |
 //! | `private_file` | owner-only files: atomic replacement, create-once, reads that follow no link |
+//! | `inbox` | the database of one inbox and its exports |
 //! | `lock` | advisory locks in one fixed order |
 //! | `backup` | copies of all of it in one folder, proved and brought back |
 //! | `schema` | the tables of the state store, as an append-only list of migrations |
@@ -12,7 +13,9 @@
 
 pub mod backup;
 pub mod database;
+pub mod document;
 pub mod error;
+pub mod inbox;
 pub mod lock;
 pub mod private_file;
 pub mod schema;

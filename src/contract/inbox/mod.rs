@@ -8,3 +8,4 @@ pub mod config;
 pub mod cursor;
 pub mod event;
 pub mod fault;
+pub mod words;

@@ -1,0 +1,24 @@
+//! Fixed names on the wire and on disk that no other file of the contract owns.
+
+/// The schema of an outgoing message's record.
+pub const ATTEMPT: &str = "lark_outbound_attempt_v0";
+/// The schema of the export of processed ids.
+pub const PROCESSED: &str = "lark_event_inbox_processed_v0";
+/// The schema of the export of revisions.
+pub const REVISIONS: &str = "lark_event_inbox_revisions_v0";
+/// The schema of the export of material receipts.
+pub const MATERIAL_LEDGER: &str = "lark_material_review_ledger_v0";
+/// The schema of the export of mark receipts.
+pub const MARK_RECEIPTS: &str = "lark_event_inbox_reaction_receipts_v0";
+/// The schema of the journal of a received mark.
+pub const RECEIVED_OPERATION: &str = "lark_event_inbox_received_operation_v0";
+/// The schema of the journal of a processing mark.
+pub const PROCESSING_OPERATION: &str = "lark_event_inbox_processing_operation_v0";
+/// The schema of the export of comment answers.
+pub const COMMENT_REPLY_STORE: &str = "lark_document_comment_reply_store_v0";
+/// Where a collector keeps its state, below the project.
+pub const COLLECTOR_STATE: &str = ".loopx/runtime/lark-collector";
+/// Where the history positions lie, below the project.
+pub const HISTORY_STATE: &str = ".loopx/inbox/.history";
+/// The installed services, below the runtime root.
+pub const SERVICES_FILE: &str = "lark-collectors.json";

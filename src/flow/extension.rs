@@ -1,0 +1,379 @@
+//! Installing, verifying and switching extensions. The probe looks at the program alone: it calls no provider.
+//!
+//! 1. read the record  2. decide the change  3. preview returns here  4. probe  5. under the lock: the record must still be the one that
+//!    was read, then it is replaced  6. packet
+
+use serde::Serialize;
+
+use crate::contract::channel::outcome::ExternalWriteOutcome;
+use crate::contract::extension::{
+    Activation, BUILT_IN_CAPABILITIES, BUNDLED, Entrypoint, ExtensionEntry, ExtensionState, Manifest, Permission, Unavailable,
+};
+use crate::flow::Mode;
+use crate::kernel::extension::{self, Refused, Switch};
+use crate::store::StoreError;
+use crate::store::document::extension_state::ExtensionStateFile;
+use crate::store::lock::{Claim, Policy};
+use crate::workspace::entrypoint;
+
+/// Why an extension command does not do what it was asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum ExtensionError {
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    #[error("the program could not be verified; nothing was changed")]
+    ProbeFailed,
+    #[error("the record of extensions changed during the command; retry")]
+    Changed,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A change of the record.
+#[derive(Debug)]
+pub enum Operation {
+    Install(Manifest),
+    Upgrade(Manifest),
+    Enable(String),
+    Disable(String),
+    Rollback(String),
+}
+
+impl Operation {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Install(_) => "install",
+            Self::Upgrade(_) => "upgrade",
+            Self::Enable(_) => "enable",
+            Self::Disable(_) => "disable",
+            Self::Rollback(_) => "rollback",
+        }
+    }
+
+    const fn done(&self) -> &'static str {
+        match self {
+            Self::Install(_) => "installed",
+            Self::Upgrade(_) => "upgraded",
+            Self::Enable(_) => "enabled",
+            Self::Disable(_) => "disabled",
+            Self::Rollback(_) => "rolled_back",
+        }
+    }
+
+    fn id(&self) -> &str {
+        match self {
+            Self::Install(manifest) | Self::Upgrade(manifest) => &manifest.id,
+            Self::Enable(id) | Self::Disable(id) | Self::Rollback(id) => id,
+        }
+    }
+
+    fn apply(&self, state: &ExtensionState, probe: &Entrypoint) -> Result<ExtensionState, Refused> {
+        match self {
+            Self::Install(manifest) => extension::install(state, manifest, probe),
+            Self::Upgrade(manifest) => extension::upgrade(state, manifest, probe),
+            Self::Enable(id) => extension::switch(state, id, Switch::On),
+            Self::Disable(id) => extension::switch(state, id, Switch::Off),
+            Self::Rollback(id) => extension::rollback(state, id, probe),
+        }
+    }
+
+    const fn needs_probe(&self) -> bool {
+        !matches!(self, Self::Enable(_) | Self::Disable(_))
+    }
+}
+
+/// What one change did or would do.
+#[derive(Debug, Serialize)]
+pub struct OperationPacket {
+    ok: bool,
+    schema_version: &'static str,
+    operation: &'static str,
+    status: &'static str,
+    execute: bool,
+    extension_id: String,
+    enabled: bool,
+    active_revision: String,
+    rollback_revision: Option<String>,
+    doctor_verified: bool,
+    permissions: Vec<String>,
+    provides: Vec<String>,
+    write_performed: bool,
+    external_write_outcome: ExternalWriteOutcome,
+    external_writes_performed: bool,
+}
+
+/// Previews or performs one change.
+pub fn run(file: &ExtensionStateFile, operation: &Operation, mode: Mode, now: &str) -> Result<OperationPacket, ExtensionError> {
+    let before = file.read()?;
+    let placeholder = Entrypoint { identity: String::new(), facts: String::new() };
+    // The probe is part of the change: a rollback whose probe fails is refused as a preview too.
+    let probe = match operation.needs_probe() {
+        true => entrypoint::probe().map_err(|_| ExtensionError::ProbeFailed)?,
+        false => placeholder,
+    };
+    let after = operation.apply(&before, &probe)?;
+    if mode == Mode::Execute {
+        let held = file.lock(&claim(operation.name(), now))?;
+        if file.read()? != before {
+            return Err(ExtensionError::Changed);
+        }
+        file.write(&held, &after)?;
+    }
+    let entry = after.get(operation.id()).ok_or(Refused::NotInstalled)?;
+    Ok(packet(operation, entry, mode))
+}
+
+fn packet(operation: &Operation, entry: &ExtensionEntry, mode: Mode) -> OperationPacket {
+    let manifest = entry.manifest();
+    let execute = mode == Mode::Execute;
+    OperationPacket {
+        ok: true,
+        schema_version: "loopx_extension_operation_v0",
+        operation: operation.name(),
+        status: if execute { operation.done() } else { "preview_ready" },
+        execute,
+        extension_id: entry.id.clone(),
+        enabled: entry.enabled,
+        active_revision: entry.active_revision.clone(),
+        rollback_revision: entry.rollback_revision.clone(),
+        doctor_verified: execute && entry.doctor_verified_revision.as_ref() == Some(&entry.active_revision),
+        permissions: manifest.as_ref().map(|manifest| manifest.permissions.clone()).unwrap_or_default(),
+        provides: manifest.map(|manifest| manifest.provides).unwrap_or_default(),
+        write_performed: execute,
+        external_write_outcome: ExternalWriteOutcome::None,
+        external_writes_performed: false,
+    }
+}
+
+fn claim<'a>(operation: &'a str, now: &'a str) -> Claim<'a> {
+    Claim {
+        lock_id: "extensions",
+        agent_id: None,
+        operation,
+        policy: Policy::Mutation,
+        now,
+    }
+}
+
+/// What a verification found.
+#[derive(Debug, Serialize)]
+pub struct DoctorPacket {
+    ok: bool,
+    schema_version: &'static str,
+    extension_id: String,
+    status: &'static str,
+    execute: bool,
+    available: bool,
+    verified: bool,
+    active_revision: String,
+    entrypoint_identity: Option<String>,
+    failure_kind: Option<&'static str>,
+    write_performed: bool,
+    external_write_outcome: ExternalWriteOutcome,
+    external_writes_performed: bool,
+}
+
+/// Verifies an installed extension; without execution it only says that a probe is needed.
+pub fn doctor(file: &ExtensionStateFile, id: &str, mode: Mode, now: &str) -> Result<DoctorPacket, ExtensionError> {
+    let before = file.read()?;
+    let entry = before.get(id).ok_or(Refused::NotInstalled)?;
+    if !entry.enabled {
+        return Ok(doctor_packet(entry, "disabled", mode, None));
+    }
+    if mode == Mode::Preview {
+        return Ok(doctor_packet(entry, "probe_required", mode, None));
+    }
+    let probe = entrypoint::probe().ok();
+    let after = extension::probed(&before, id, probe.as_ref())?;
+    let held = file.lock(&claim("doctor", now))?;
+    if file.read()? != before {
+        return Err(ExtensionError::Changed);
+    }
+    file.write(&held, &after)?;
+    let status = if probe.is_some() { "ready" } else { "entrypoint_missing" };
+    Ok(doctor_packet(entry, status, mode, probe))
+}
+
+fn doctor_packet(entry: &ExtensionEntry, status: &'static str, mode: Mode, probe: Option<Entrypoint>) -> DoctorPacket {
+    DoctorPacket {
+        ok: matches!(status, "ready" | "probe_required"),
+        schema_version: "loopx_extension_doctor_v0",
+        extension_id: entry.id.clone(),
+        status,
+        execute: mode == Mode::Execute,
+        available: status != "entrypoint_missing",
+        verified: probe.is_some(),
+        active_revision: entry.active_revision.clone(),
+        failure_kind: (status == "entrypoint_missing").then_some("entrypoint_missing"),
+        write_performed: mode == Mode::Execute && status != "disabled",
+        entrypoint_identity: probe.map(|probe| probe.identity),
+        external_write_outcome: ExternalWriteOutcome::None,
+        external_writes_performed: false,
+    }
+}
+
+/// One installed or installable extension.
+#[derive(Debug, Serialize)]
+struct ListedExtension {
+    extension_id: String,
+    installed: bool,
+    enabled: bool,
+    verified: bool,
+    active_revision: Option<String>,
+    rollback_revision: Option<String>,
+    permissions: Vec<String>,
+    provides: Vec<String>,
+    recovery_command: Option<String>,
+}
+
+/// The catalogue of extensions.
+#[derive(Debug, Serialize)]
+pub struct ListPacket {
+    ok: bool,
+    schema_version: &'static str,
+    extensions: Vec<ListedExtension>,
+    permission_granted: bool,
+    external_writes_performed: bool,
+}
+
+/// Lists bundled and installed extensions; nothing is granted by it.
+pub fn list(file: &ExtensionStateFile) -> Result<ListPacket, ExtensionError> {
+    let state = file.read()?;
+    Ok(ListPacket {
+        ok: true,
+        schema_version: "loopx_extension_list_v0",
+        extensions: catalogue(&state).map(|(id, manifest)| listed(&state, id, manifest)).collect(),
+        permission_granted: false,
+        external_writes_performed: false,
+    })
+}
+
+fn listed(state: &ExtensionState, id: String, manifest: Manifest) -> ListedExtension {
+    let entry = state.get(&id);
+    let status = status_of(state, &id);
+    ListedExtension {
+        installed: entry.is_some(),
+        enabled: entry.is_some_and(|entry| entry.enabled),
+        verified: status.is_ok(),
+        active_revision: entry.map(|entry| entry.active_revision.clone()),
+        rollback_revision: entry.and_then(|entry| entry.rollback_revision.clone()),
+        permissions: manifest.permissions,
+        provides: manifest.provides,
+        recovery_command: status.err().map(|refusal| refusal.recovery_command),
+        extension_id: id,
+    }
+}
+
+/// The bundled extensions and every other installed one, each with the manifest in force.
+fn catalogue(state: &ExtensionState) -> impl Iterator<Item = (String, Manifest)> + '_ {
+    let bundled = BUNDLED.iter().map(|id| (*id).to_owned());
+    let others = state.entries.iter().map(|entry| entry.id.clone()).filter(|id| !BUNDLED.contains(&id.as_str()));
+    bundled.chain(others).filter_map(|id| {
+        let manifest = match state.get(&id) {
+            Some(entry) => entry.manifest(),
+            None => Manifest::bundled(&id),
+        };
+        manifest.map(|manifest| (id, manifest))
+    })
+}
+
+fn status_of(state: &ExtensionState, id: &str) -> Result<(), Unavailable> {
+    let needed = match id == Permission::OperationSimulate.extension() {
+        true => Permission::OperationSimulate,
+        false => Permission::InboxRead,
+    };
+    match needed.extension() == id {
+        true => extension::resolve(state, &[needed], is_same_program).map(drop),
+        // Another extension has no command of ours: only its record is looked at.
+        false => Ok(()),
+    }
+}
+
+/// One capability and who provides it.
+#[derive(Debug, Serialize)]
+struct ListedCapability {
+    capability_id: String,
+    provider: String,
+    provider_kind: &'static str,
+    installed: bool,
+    enabled: bool,
+    verified: bool,
+    available: bool,
+    recovery_command: Option<String>,
+}
+
+/// The catalogue of capabilities.
+#[derive(Debug, Serialize)]
+pub struct CapabilityPacket {
+    ok: bool,
+    schema_version: &'static str,
+    capabilities: Vec<ListedCapability>,
+    permission_granted: bool,
+    external_reads_performed: bool,
+    external_writes_performed: bool,
+}
+
+/// Lists capabilities; the same catalogue with and without a provider.
+pub fn capabilities(file: &ExtensionStateFile) -> Result<CapabilityPacket, ExtensionError> {
+    let state = file.read()?;
+    let built_in = BUILT_IN_CAPABILITIES.iter().map(|id| ListedCapability {
+        capability_id: (*id).to_owned(),
+        provider: "loopx".to_owned(),
+        provider_kind: "built_in",
+        installed: true,
+        enabled: true,
+        verified: true,
+        available: true,
+        recovery_command: None,
+    });
+    let extended = catalogue(&state).flat_map(|(id, manifest)| provided(&state, &id, manifest));
+    Ok(CapabilityPacket {
+        ok: true,
+        schema_version: "loopx_capability_list_v0",
+        capabilities: built_in.chain(extended).collect(),
+        permission_granted: false,
+        external_reads_performed: false,
+        external_writes_performed: false,
+    })
+}
+
+fn provided(state: &ExtensionState, id: &str, manifest: Manifest) -> Vec<ListedCapability> {
+    let entry = state.get(id);
+    let status = status_of(state, id);
+    let enabled = entry.is_some_and(|entry| entry.enabled);
+    let capability = |capability_id| ListedCapability {
+        capability_id,
+        provider: id.to_owned(),
+        provider_kind: "extension",
+        installed: entry.is_some(),
+        enabled,
+        verified: status.is_ok(),
+        available: enabled && status.is_ok(),
+        recovery_command: status.as_ref().err().map(|refusal| refusal.recovery_command.clone()),
+    };
+    manifest.provides.into_iter().map(capability).collect()
+}
+
+/// Requires the right to run a command, before anything private is opened.
+pub fn require(file: &ExtensionStateFile, permissions: &[Permission]) -> Result<Activation, Gate> {
+    let state = file.read()?;
+    extension::resolve(&state, permissions, is_same_program).map_err(Gate::Unavailable)
+}
+
+/// Why a gated command stops at the gate.
+#[derive(Debug, thiserror::Error)]
+pub enum Gate {
+    #[error(transparent)]
+    Unavailable(Unavailable),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn is_same_program(entry: &ExtensionEntry) -> bool {
+    // Untouched since it was verified: its bytes need not be read again.
+    if entry.doctor_verified_entrypoint_facts.is_some() && entrypoint::facts().ok() == entry.doctor_verified_entrypoint_facts {
+        return true;
+    }
+    let probe = entrypoint::probe().ok().map(|probe| probe.identity);
+    probe.is_some() && probe == entry.doctor_verified_entrypoint_identity
+}
