@@ -20,6 +20,8 @@ pub(super) const REPORT_ERROR_SCHEMA: &str = "periodic_report_error_v0";
 pub(super) enum Reply {
     /// A packet and its text, both saying the same.
     Packet { packet: Value, text: String },
+    /// A packet about a request that cannot be one: exit code 2.
+    Misused { packet: Value, text: String },
     /// Text alone: completions, manual pages, a printed artifact.
     Text(String),
 }
@@ -37,6 +39,14 @@ impl Reply {
         Self::Packet { packet, text }
     }
 
+    /// Answers with a packet about a request that cannot be one.
+    pub(super) fn misused(packet: &Value) -> Self {
+        Self::Misused {
+            packet: packet.clone(),
+            text: packet_text::general(packet),
+        }
+    }
+
     /// Answers with text alone, whatever the format.
     pub(super) fn text(text: String) -> Self {
         Self::Text(text)
@@ -52,19 +62,24 @@ impl Reply {
 
 /// Prints a reply; the exit code is 0 when the packet says `ok:true`.
 pub(super) fn print(reply: &Reply, format: Format) -> ExitCode {
-    let (is_ok, text) = match reply {
-        Reply::Text(text) => (true, text.clone()),
+    let (code, text) = match reply {
+        Reply::Text(text) => (0, text.clone()),
         Reply::Packet { packet, text } => {
             let is_ok = packet.get("ok") == Some(&Value::Bool(true));
-            match format {
-                Format::Markdown => (is_ok, text.clone()),
-                Format::Json => (is_ok, json::pretty(packet).unwrap_or_default()),
-            }
+            (u8::from(!is_ok), in_format(packet, text, format))
         }
+        Reply::Misused { packet, text } => (2, in_format(packet, text, format)),
     };
-    match (write_out(text.as_bytes()), is_ok) {
-        (Ok(()), true) => ExitCode::SUCCESS,
-        _ => ExitCode::from(1),
+    match write_out(text.as_bytes()) {
+        Ok(()) => ExitCode::from(code),
+        Err(_) => ExitCode::from(1),
+    }
+}
+
+fn in_format(packet: &Value, text: &str, format: Format) -> String {
+    match format {
+        Format::Markdown => text.to_owned(),
+        Format::Json => json::pretty(packet).unwrap_or_default(),
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod args;
 mod emit;
+mod extension;
 mod input;
 mod manual;
 mod run;

@@ -9,9 +9,11 @@ use clap::{CommandFactory, FromArgMatches};
 
 use super::args::{Cli, Command, Format};
 use super::emit::{self, Reply};
-use super::manual;
+use super::{extension, manual};
 use crate::contract::error::ErrorCode;
 use crate::contract::packet::Refusal;
+use crate::failpoint;
+use crate::workspace::env;
 
 /// Runs one command line and returns its exit code.
 pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -21,6 +23,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return refuse_command_line(&argv, &error),
     };
     let format = cli.global.format;
+    failpoint::arm(env::test_hook(env::FAILPOINT).as_deref());
     panic::set_hook(Box::new(|_| {}));
     let reply = panic::catch_unwind(AssertUnwindSafe(|| dispatch(cli))).unwrap_or_else(|_| {
         let message = "loopx met a fault of its own; nothing was reported as done. \
@@ -43,6 +46,8 @@ fn parse(argv: &[OsString]) -> Result<Cli, clap::Error> {
 /// One arm a family: `Command::Family(args) => family::run(args, &global)`.
 fn dispatch(cli: Cli) -> Reply {
     match cli.command {
+        Command::Extension(args) => extension::run(&args, &cli.global),
+        Command::Capability(args) => extension::capability(&args, &cli.global),
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),
     }

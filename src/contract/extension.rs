@@ -76,8 +76,14 @@ impl Manifest {
     pub fn bundled(id: &str) -> Option<Self> {
         let texts = |items: &[&str]| items.iter().map(|item| (*item).to_owned()).collect();
         let (permissions, provides) = match id {
-            CHAT_EXTENSION => (texts(&CHAT_PERMISSIONS.map(Permission::as_str)), texts(&CHAT_CAPABILITIES)),
-            SIMULATOR_EXTENSION => (texts(&[Permission::OperationSimulate.as_str()]), texts(&[SIMULATOR_CAPABILITY])),
+            CHAT_EXTENSION => (
+                texts(&CHAT_PERMISSIONS.map(Permission::as_str)),
+                texts(&CHAT_CAPABILITIES),
+            ),
+            SIMULATOR_EXTENSION => (
+                texts(&[Permission::OperationSimulate.as_str()]),
+                texts(&[SIMULATOR_CAPABILITY]),
+            ),
             _ => return None,
         };
         Some(Self {
@@ -106,7 +112,9 @@ impl Manifest {
     /// Returns the revision: any change of the manifest is another one.
     pub fn revision(&self) -> String {
         // A manifest of texts always has a canonical form.
-        digest::digest(&json!(self)).map(|digest| digest.short(16)).unwrap_or_default()
+        digest::digest(&json!(self))
+            .map(|digest| digest.short(16))
+            .unwrap_or_default()
     }
 }
 
@@ -138,7 +146,9 @@ pub const BUNDLED: [&str; 2] = [CHAT_EXTENSION, SIMULATOR_EXTENSION];
 
 fn read_extension_id(at: &Label, value: &Value) -> Result<String, ContractError> {
     let id = read_text(at, value, 80)?;
-    let plain = id.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_' | b'.'));
+    let plain = id.bytes().all(|byte| {
+        byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_' | b'.')
+    });
     match plain && id.as_bytes()[0].is_ascii_lowercase() {
         true => Ok(id),
         false => Err(ContractError::invalid(at, "must be a lower-case name")),
@@ -147,7 +157,10 @@ fn read_extension_id(at: &Label, value: &Value) -> Result<String, ContractError>
 
 fn read_names(fields: &mut Fields<'_>, name: &'static str) -> Result<Vec<String>, ContractError> {
     let items = fields.list(name)?;
-    items.iter().map(|(at, item)| read_text(at, item, 120)).collect()
+    items
+        .iter()
+        .map(|(at, item)| read_text(at, item, 120))
+        .collect()
 }
 
 /// One installed revision.
@@ -174,22 +187,32 @@ pub struct ExtensionEntry {
 impl ExtensionEntry {
     /// Returns the manifest of the active revision; the bundled one where the record has none.
     pub fn manifest(&self) -> Option<Manifest> {
-        let recorded = self.revisions.iter().find(|known| known.revision == self.active_revision);
-        recorded.map(|known| known.manifest.clone()).or_else(|| Manifest::bundled(&self.id))
+        let recorded = self
+            .revisions
+            .iter()
+            .find(|known| known.revision == self.active_revision);
+        recorded
+            .map(|known| known.manifest.clone())
+            .or_else(|| Manifest::bundled(&self.id))
     }
 
     fn parse(at: &Label, value: &Value) -> Result<Self, ContractError> {
         let mut fields = Fields::open(at, value)?;
         let revisions = fields.list_or_empty("revisions")?;
-        let revisions = revisions.iter().map(|(at, item)| read_revision(at, item)).collect::<Result<_, _>>()?;
+        let revisions = revisions
+            .iter()
+            .map(|(at, item)| read_revision(at, item))
+            .collect::<Result<_, _>>()?;
         let entry = Self {
             id: fields.with("id", read_extension_id)?,
             enabled: fields.boolean("enabled")?,
             active_revision: fields.text("active_revision", 64)?,
             rollback_revision: fields.optional_text("rollback_revision", 64)?,
             doctor_verified_revision: fields.optional_text("doctor_verified_revision", 64)?,
-            doctor_verified_entrypoint_identity: fields.optional_text("doctor_verified_entrypoint_identity", 128)?,
-            doctor_verified_entrypoint_facts: fields.optional_text("doctor_verified_entrypoint_facts", 128)?,
+            doctor_verified_entrypoint_identity: fields
+                .optional_text("doctor_verified_entrypoint_identity", 128)?,
+            doctor_verified_entrypoint_facts: fields
+                .optional_text("doctor_verified_entrypoint_facts", 128)?,
             revisions,
         };
         fields.finish(entry)
@@ -224,7 +247,10 @@ impl ExtensionState {
             let parsed = ExtensionEntry::parse(&at, entry)?;
             match &parsed.id == id {
                 true => Ok(parsed),
-                false => Err(ContractError::invalid(&at, "names an entry under another id")),
+                false => Err(ContractError::invalid(
+                    &at,
+                    "names an entry under another id",
+                )),
             }
         });
         let entries = entries.collect::<Result<_, _>>()?;
@@ -233,7 +259,11 @@ impl ExtensionState {
 
     /// Returns the document.
     pub fn to_value(&self) -> Value {
-        let entries: Map<String, Value> = self.entries.iter().map(|entry| (entry.id.clone(), json!(entry))).collect();
+        let entries: Map<String, Value> = self
+            .entries
+            .iter()
+            .map(|entry| (entry.id.clone(), json!(entry)))
+            .collect();
         json!({"schema_version": STATE_SCHEMA, "extensions": entries})
     }
 
@@ -277,9 +307,15 @@ mod tests {
     #[test]
     fn the_bundled_provider_has_eight_permissions_and_eight_capabilities() {
         let manifest = Manifest::bundled(CHAT_EXTENSION).expect("bundled");
-        assert_eq!((manifest.permissions.len(), manifest.provides.len()), (8, 8));
+        assert_eq!(
+            (manifest.permissions.len(), manifest.provides.len()),
+            (8, 8)
+        );
         assert_eq!(manifest.revision().len(), 16);
-        assert_eq!(Manifest::parse(&Label::root(), &json!(manifest)), Ok(manifest));
+        assert_eq!(
+            Manifest::parse(&Label::root(), &json!(manifest)),
+            Ok(manifest)
+        );
     }
 
     #[test]
@@ -293,9 +329,14 @@ mod tests {
             doctor_verified_revision: Some(manifest.revision()),
             doctor_verified_entrypoint_identity: Some("x".to_owned()),
             doctor_verified_entrypoint_facts: None,
-            revisions: vec![InstalledRevision { revision: manifest.revision(), manifest }],
+            revisions: vec![InstalledRevision {
+                revision: manifest.revision(),
+                manifest,
+            }],
         };
-        let state = ExtensionState { entries: vec![entry] };
+        let state = ExtensionState {
+            entries: vec![entry],
+        };
         assert_eq!(ExtensionState::parse(&state.to_value()), Ok(state));
     }
 }

@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use crate::contract::channel::outcome::ExternalWriteOutcome;
 use crate::contract::extension::{
-    Activation, BUILT_IN_CAPABILITIES, BUNDLED, Entrypoint, ExtensionEntry, ExtensionState, Manifest, Permission, Unavailable,
+    Activation, BUILT_IN_CAPABILITIES, BUNDLED, Entrypoint, ExtensionEntry, ExtensionState,
+    Manifest, Permission, Unavailable,
 };
 use crate::flow::Mode;
 use crate::kernel::extension::{self, Refused, Switch};
@@ -103,9 +104,17 @@ pub struct OperationPacket {
 }
 
 /// Previews or performs one change.
-pub fn run(file: &ExtensionStateFile, operation: &Operation, mode: Mode, now: &str) -> Result<OperationPacket, ExtensionError> {
+pub fn run(
+    file: &ExtensionStateFile,
+    operation: &Operation,
+    mode: Mode,
+    now: &str,
+) -> Result<OperationPacket, ExtensionError> {
     let before = file.read()?;
-    let placeholder = Entrypoint { identity: String::new(), facts: String::new() };
+    let placeholder = Entrypoint {
+        identity: String::new(),
+        facts: String::new(),
+    };
     // The probe is part of the change: a rollback whose probe fails is refused as a preview too.
     let probe = match operation.needs_probe() {
         true => entrypoint::probe().map_err(|_| ExtensionError::ProbeFailed)?,
@@ -130,15 +139,25 @@ fn packet(operation: &Operation, entry: &ExtensionEntry, mode: Mode) -> Operatio
         ok: true,
         schema_version: "loopx_extension_operation_v0",
         operation: operation.name(),
-        status: if execute { operation.done() } else { "preview_ready" },
+        status: if execute {
+            operation.done()
+        } else {
+            "preview_ready"
+        },
         execute,
         extension_id: entry.id.clone(),
         enabled: entry.enabled,
         active_revision: entry.active_revision.clone(),
         rollback_revision: entry.rollback_revision.clone(),
-        doctor_verified: execute && entry.doctor_verified_revision.as_ref() == Some(&entry.active_revision),
-        permissions: manifest.as_ref().map(|manifest| manifest.permissions.clone()).unwrap_or_default(),
-        provides: manifest.map(|manifest| manifest.provides).unwrap_or_default(),
+        doctor_verified: execute
+            && entry.doctor_verified_revision.as_ref() == Some(&entry.active_revision),
+        permissions: manifest
+            .as_ref()
+            .map(|manifest| manifest.permissions.clone())
+            .unwrap_or_default(),
+        provides: manifest
+            .map(|manifest| manifest.provides)
+            .unwrap_or_default(),
         write_performed: execute,
         external_write_outcome: ExternalWriteOutcome::None,
         external_writes_performed: false,
@@ -174,7 +193,12 @@ pub struct DoctorPacket {
 }
 
 /// Verifies an installed extension; without execution it only says that a probe is needed.
-pub fn doctor(file: &ExtensionStateFile, id: &str, mode: Mode, now: &str) -> Result<DoctorPacket, ExtensionError> {
+pub fn doctor(
+    file: &ExtensionStateFile,
+    id: &str,
+    mode: Mode,
+    now: &str,
+) -> Result<DoctorPacket, ExtensionError> {
     let before = file.read()?;
     let entry = before.get(id).ok_or(Refused::NotInstalled)?;
     if !entry.enabled {
@@ -190,11 +214,20 @@ pub fn doctor(file: &ExtensionStateFile, id: &str, mode: Mode, now: &str) -> Res
         return Err(ExtensionError::Changed);
     }
     file.write(&held, &after)?;
-    let status = if probe.is_some() { "ready" } else { "entrypoint_missing" };
+    let status = if probe.is_some() {
+        "ready"
+    } else {
+        "entrypoint_missing"
+    };
     Ok(doctor_packet(entry, status, mode, probe))
 }
 
-fn doctor_packet(entry: &ExtensionEntry, status: &'static str, mode: Mode, probe: Option<Entrypoint>) -> DoctorPacket {
+fn doctor_packet(
+    entry: &ExtensionEntry,
+    status: &'static str,
+    mode: Mode,
+    probe: Option<Entrypoint>,
+) -> DoctorPacket {
     DoctorPacket {
         ok: matches!(status, "ready" | "probe_required"),
         schema_version: "loopx_extension_doctor_v0",
@@ -242,7 +275,9 @@ pub fn list(file: &ExtensionStateFile) -> Result<ListPacket, ExtensionError> {
     Ok(ListPacket {
         ok: true,
         schema_version: "loopx_extension_list_v0",
-        extensions: catalogue(&state).map(|(id, manifest)| listed(&state, id, manifest)).collect(),
+        extensions: catalogue(&state)
+            .map(|(id, manifest)| listed(&state, id, manifest))
+            .collect(),
         permission_granted: false,
         external_writes_performed: false,
     })
@@ -267,7 +302,11 @@ fn listed(state: &ExtensionState, id: String, manifest: Manifest) -> ListedExten
 /// The bundled extensions and every other installed one, each with the manifest in force.
 fn catalogue(state: &ExtensionState) -> impl Iterator<Item = (String, Manifest)> + '_ {
     let bundled = BUNDLED.iter().map(|id| (*id).to_owned());
-    let others = state.entries.iter().map(|entry| entry.id.clone()).filter(|id| !BUNDLED.contains(&id.as_str()));
+    let others = state
+        .entries
+        .iter()
+        .map(|entry| entry.id.clone())
+        .filter(|id| !BUNDLED.contains(&id.as_str()));
     bundled.chain(others).filter_map(|id| {
         let manifest = match state.get(&id) {
             Some(entry) => entry.manifest(),
@@ -349,7 +388,10 @@ fn provided(state: &ExtensionState, id: &str, manifest: Manifest) -> Vec<ListedC
         enabled,
         verified: status.is_ok(),
         available: enabled && status.is_ok(),
-        recovery_command: status.as_ref().err().map(|refusal| refusal.recovery_command.clone()),
+        recovery_command: status
+            .as_ref()
+            .err()
+            .map(|refusal| refusal.recovery_command.clone()),
     };
     manifest.provides.into_iter().map(capability).collect()
 }
@@ -371,7 +413,9 @@ pub enum Gate {
 
 fn is_same_program(entry: &ExtensionEntry) -> bool {
     // Untouched since it was verified: its bytes need not be read again.
-    if entry.doctor_verified_entrypoint_facts.is_some() && entrypoint::facts().ok() == entry.doctor_verified_entrypoint_facts {
+    if entry.doctor_verified_entrypoint_facts.is_some()
+        && entrypoint::facts().ok() == entry.doctor_verified_entrypoint_facts
+    {
         return true;
     }
     let probe = entrypoint::probe().ok().map(|probe| probe.identity);

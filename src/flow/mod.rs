@@ -1,1 +1,8 @@
 //! What happens, in order: one file per effectful command.
+
+pub mod extension;
+pub mod inbox;
+mod mode;
+pub mod place;
+
+pub use mode::Mode;

@@ -1,8 +1,8 @@
 //! When an extension may be used, and how its record changes. Everything fails closed.
 
 use crate::contract::extension::{
-    Activation, Entrypoint, ExtensionEntry, ExtensionState, InstalledRevision, MAX_REVISIONS, Manifest, Permission,
-    Unavailable,
+    Activation, Entrypoint, ExtensionEntry, ExtensionState, InstalledRevision, MAX_REVISIONS,
+    Manifest, Permission, Unavailable,
 };
 
 /// The schema of an activation.
@@ -27,7 +27,9 @@ pub fn resolve(
     permissions: &[Permission],
     entrypoint: impl FnOnce(&ExtensionEntry) -> bool,
 ) -> Result<Activation, Unavailable> {
-    let id = permissions.first().map_or("", |permission| permission.extension());
+    let id = permissions
+        .first()
+        .map_or("", |permission| permission.extension());
     let refuse = |sentence, command: String| {
         Err(Unavailable {
             sentence,
@@ -44,20 +46,35 @@ pub fn resolve(
     }
     let doctor = format!("loopx extension doctor {id} --execute");
     if entry.doctor_verified_revision.as_ref() != Some(&entry.active_revision) {
-        return refuse("the active revision of the extension is not verified", doctor);
+        return refuse(
+            "the active revision of the extension is not verified",
+            doctor,
+        );
     }
     let Some(manifest) = entry.manifest() else {
-        return refuse("the active revision of the extension has no manifest", doctor);
+        return refuse(
+            "the active revision of the extension has no manifest",
+            doctor,
+        );
     };
-    let missing = permissions
-        .iter()
-        .any(|permission| !manifest.permissions.iter().any(|held| held == permission.as_str()));
+    let missing = permissions.iter().any(|permission| {
+        !manifest
+            .permissions
+            .iter()
+            .any(|held| held == permission.as_str())
+    });
     if missing {
         let command = format!("loopx extension upgrade --bundled {id} --execute");
-        return refuse("the active revision of the extension does not declare the permission", command);
+        return refuse(
+            "the active revision of the extension does not declare the permission",
+            command,
+        );
     }
     if !entrypoint(entry) {
-        return refuse("the program was replaced since the extension was verified", doctor);
+        return refuse(
+            "the program was replaced since the extension was verified",
+            doctor,
+        );
     }
     Ok(Activation {
         schema_version: ACTIVATION_SCHEMA,
@@ -66,12 +83,19 @@ pub fn resolve(
         revision: entry.active_revision.clone(),
         enabled: true,
         doctor_verified: true,
-        required_permissions: permissions.iter().map(|permission| permission.as_str().to_owned()).collect(),
+        required_permissions: permissions
+            .iter()
+            .map(|permission| permission.as_str().to_owned())
+            .collect(),
     })
 }
 
 /// Adds an extension; it is verified and enabled by the probe that came before.
-pub fn install(state: &ExtensionState, manifest: &Manifest, probe: &Entrypoint) -> Result<ExtensionState, Refused> {
+pub fn install(
+    state: &ExtensionState,
+    manifest: &Manifest,
+    probe: &Entrypoint,
+) -> Result<ExtensionState, Refused> {
     if state.get(&manifest.id).is_some() {
         return Err(Refused::AlreadyInstalled);
     }
@@ -92,14 +116,20 @@ pub fn install(state: &ExtensionState, manifest: &Manifest, probe: &Entrypoint) 
 }
 
 /// Moves to another revision and keeps the one before.
-pub fn upgrade(state: &ExtensionState, manifest: &Manifest, probe: &Entrypoint) -> Result<ExtensionState, Refused> {
+pub fn upgrade(
+    state: &ExtensionState,
+    manifest: &Manifest,
+    probe: &Entrypoint,
+) -> Result<ExtensionState, Refused> {
     change(state, &manifest.id, |entry| {
         let revision = manifest.revision();
         if entry.active_revision == revision {
             return Err(Refused::SameRevision);
         }
         entry.rollback_revision = Some(std::mem::replace(&mut entry.active_revision, revision));
-        entry.revisions.retain(|known| known.revision != entry.active_revision);
+        entry
+            .revisions
+            .retain(|known| known.revision != entry.active_revision);
         entry.revisions.push(installed(manifest));
         trim(entry);
         entry.enabled = true;
@@ -109,9 +139,16 @@ pub fn upgrade(state: &ExtensionState, manifest: &Manifest, probe: &Entrypoint) 
 }
 
 /// Swaps the active and the earlier revision.
-pub fn rollback(state: &ExtensionState, id: &str, probe: &Entrypoint) -> Result<ExtensionState, Refused> {
+pub fn rollback(
+    state: &ExtensionState,
+    id: &str,
+    probe: &Entrypoint,
+) -> Result<ExtensionState, Refused> {
     change(state, id, |entry| {
-        let earlier = entry.rollback_revision.take().ok_or(Refused::NoEarlierRevision)?;
+        let earlier = entry
+            .rollback_revision
+            .take()
+            .ok_or(Refused::NoEarlierRevision)?;
         entry.rollback_revision = Some(std::mem::replace(&mut entry.active_revision, earlier));
         entry.enabled = true;
         verify(entry, Some(probe));
@@ -135,7 +172,11 @@ pub enum Switch {
 }
 
 /// Records what a probe found; a failed one clears the verification.
-pub fn probed(state: &ExtensionState, id: &str, probe: Option<&Entrypoint>) -> Result<ExtensionState, Refused> {
+pub fn probed(
+    state: &ExtensionState,
+    id: &str,
+    probe: Option<&Entrypoint>,
+) -> Result<ExtensionState, Refused> {
     change(state, id, |entry| {
         verify(entry, probe);
         Ok(())
@@ -148,7 +189,11 @@ fn change(
     edit: impl FnOnce(&mut ExtensionEntry) -> Result<(), Refused>,
 ) -> Result<ExtensionState, Refused> {
     let mut next = state.clone();
-    let entry = next.entries.iter_mut().find(|entry| entry.id == id).ok_or(Refused::NotInstalled)?;
+    let entry = next
+        .entries
+        .iter_mut()
+        .find(|entry| entry.id == id)
+        .ok_or(Refused::NotInstalled)?;
     edit(entry)?;
     Ok(next)
 }
@@ -170,9 +215,12 @@ fn verify(entry: &mut ExtensionEntry, probe: Option<&Entrypoint>) {
 fn trim(entry: &mut ExtensionEntry) {
     while entry.revisions.len() > MAX_REVISIONS {
         let needed = |known: &InstalledRevision| {
-            known.revision == entry.active_revision || Some(&known.revision) == entry.rollback_revision.as_ref()
+            known.revision == entry.active_revision
+                || Some(&known.revision) == entry.rollback_revision.as_ref()
         };
-        let Some(oldest) = entry.revisions.iter().position(|known| !needed(known)) else { return };
+        let Some(oldest) = entry.revisions.iter().position(|known| !needed(known)) else {
+            return;
+        };
         entry.revisions.remove(oldest);
     }
 }
@@ -183,7 +231,10 @@ mod tests {
     use crate::contract::extension::CHAT_EXTENSION;
 
     fn probe() -> Entrypoint {
-        Entrypoint { identity: "id".to_owned(), facts: "facts".to_owned() }
+        Entrypoint {
+            identity: "id".to_owned(),
+            facts: "facts".to_owned(),
+        }
     }
 
     fn manifest(version: &str) -> Manifest {
@@ -197,17 +248,28 @@ mod tests {
     }
 
     fn cure(state: &ExtensionState, same_program: bool) -> Option<String> {
-        resolve(state, &[Permission::InboxRead], |_| same_program).err().map(|refusal| refusal.recovery_command)
+        resolve(state, &[Permission::InboxRead], |_| same_program)
+            .err()
+            .map(|refusal| refusal.recovery_command)
     }
 
     #[test]
     fn each_refusal_names_its_own_cure() {
-        assert_eq!(cure(&ExtensionState::default(), true).as_deref(), Some("loopx extension install --bundled loopx-lark --execute"));
+        assert_eq!(
+            cure(&ExtensionState::default(), true).as_deref(),
+            Some("loopx extension install --bundled loopx-lark --execute")
+        );
         let off = switch(&fresh(), CHAT_EXTENSION, Switch::Off).expect("known");
-        assert_eq!(cure(&off, true).as_deref(), Some("loopx extension enable loopx-lark --execute"));
+        assert_eq!(
+            cure(&off, true).as_deref(),
+            Some("loopx extension enable loopx-lark --execute")
+        );
         let unproved = probed(&fresh(), CHAT_EXTENSION, None).expect("known");
         for state in [unproved, fresh()] {
-            assert_eq!(cure(&state, false).as_deref(), Some("loopx extension doctor loopx-lark --execute"));
+            assert_eq!(
+                cure(&state, false).as_deref(),
+                Some("loopx extension doctor loopx-lark --execute")
+            );
         }
         assert_eq!(cure(&fresh(), true), None);
     }
@@ -222,22 +284,37 @@ mod tests {
 
     #[test]
     fn rollback_returns_to_the_revision_before_and_back() {
-        assert_eq!(rollback(&fresh(), CHAT_EXTENSION, &probe()), Err(Refused::NoEarlierRevision));
+        assert_eq!(
+            rollback(&fresh(), CHAT_EXTENSION, &probe()),
+            Err(Refused::NoEarlierRevision)
+        );
         let upgraded = upgrade(&fresh(), &manifest("2"), &probe()).expect("other revision");
         let back = rollback(&upgraded, CHAT_EXTENSION, &probe()).expect("earlier revision");
         assert_eq!(back.entries[0].active_revision, manifest("1").revision());
-        assert_eq!(back.entries[0].rollback_revision, Some(manifest("2").revision()));
-        assert_eq!(upgrade(&fresh(), &manifest("1"), &probe()), Err(Refused::SameRevision));
+        assert_eq!(
+            back.entries[0].rollback_revision,
+            Some(manifest("2").revision())
+        );
+        assert_eq!(
+            upgrade(&fresh(), &manifest("1"), &probe()),
+            Err(Refused::SameRevision)
+        );
     }
 
     #[test]
     fn at_most_five_revisions_are_kept_and_the_earlier_one_always() {
         let mut state = fresh();
         for version in 2..12 {
-            state = upgrade(&state, &manifest(&version.to_string()), &probe()).expect("other revision");
+            state =
+                upgrade(&state, &manifest(&version.to_string()), &probe()).expect("other revision");
         }
         let entry = &state.entries[0];
         assert_eq!(entry.revisions.len(), MAX_REVISIONS);
-        assert!(entry.revisions.iter().any(|known| Some(&known.revision) == entry.rollback_revision.as_ref()));
+        assert!(
+            entry
+                .revisions
+                .iter()
+                .any(|known| Some(&known.revision) == entry.rollback_revision.as_ref())
+        );
     }
 }

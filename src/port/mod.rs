@@ -1,3 +1,5 @@
 //! What loopx needs from outside, as traits.
 
 pub mod channel;
+pub mod clock;
+pub mod ids;

@@ -15,7 +15,12 @@ pub fn probe() -> io::Result<Entrypoint> {
     let meta = File::open(&path)?.metadata()?;
     let content = digest::content_digest(&bytes).hex();
     let place = path.to_string_lossy();
-    let numbers = [meta.dev().to_string(), meta.ino().to_string(), meta.size().to_string(), modified(&meta)];
+    let numbers = [
+        meta.dev().to_string(),
+        meta.ino().to_string(),
+        meta.size().to_string(),
+        modified(&meta),
+    ];
     let mut parts = vec![place.as_ref()];
     parts.extend(numbers.iter().map(String::as_str));
     parts.push(&content);

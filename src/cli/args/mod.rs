@@ -1,11 +1,15 @@
 //! The command line as clap types: the global flags and one file per family.
 
+mod extension;
 mod manual;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(super) use extension::{
+    CapabilityArgs, CapabilityCommand, ExtensionArgs, ExtensionCommand, SourceArgs,
+};
 pub(super) use manual::{CompletionsArgs, ManArgs};
 
 /// Local-first control plane for long-running agent goals.
@@ -69,6 +73,10 @@ pub(super) enum Format {
 /// The command families.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
+    /// Install, verify and switch optional providers
+    Extension(ExtensionArgs),
+    /// See what the program and its extensions can do
+    Capability(CapabilityArgs),
     /// Print a shell completion script
     Completions(CompletionsArgs),
     /// Print the manual page, or write one page per command

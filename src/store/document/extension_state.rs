@@ -28,9 +28,8 @@ impl ExtensionStateFile {
     pub fn read(&self) -> Result<ExtensionState, StoreError> {
         match file::read(&self.path, STATE_FAMILY, &[STATE_SCHEMA])? {
             None => Ok(ExtensionState::default()),
-            Some(value) => {
-                ExtensionState::parse(&value).map_err(|_| StoreError::Corrupt("the record of extensions is not valid"))
-            }
+            Some(value) => ExtensionState::parse(&value)
+                .map_err(|_| StoreError::Corrupt("the record of extensions is not valid")),
         }
     }
 
@@ -42,7 +41,11 @@ impl ExtensionStateFile {
     }
 
     /// Replaces the record.
-    pub fn write(&self, _held: &Held<MachineConfiguration>, state: &ExtensionState) -> Result<(), StoreError> {
+    pub fn write(
+        &self,
+        _held: &Held<MachineConfiguration>,
+        state: &ExtensionState,
+    ) -> Result<(), StoreError> {
         file::write(&self.path, &state.to_value())
     }
 }

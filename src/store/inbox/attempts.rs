@@ -61,7 +61,9 @@ impl Attempt {
         let state = [AttemptState::Pending, AttemptState::Verified];
         Some(Self {
             is_reply: body["kind"].as_str()? == "reply",
-            state: state.into_iter().find(|state| body["state"] == state.as_str())?,
+            state: state
+                .into_iter()
+                .find(|state| body["state"] == state.as_str())?,
             attempted_at: time("attempted_at")?,
             verified_at: time("verified_at"),
             message_id: body["message_id"].as_str().and_then(MessageId::new),
@@ -72,11 +74,18 @@ impl Attempt {
 impl Inbox {
     /// Reads the attempt under a key.
     pub fn attempt(&self, key: &str) -> Result<Option<Attempt>, StoreError> {
-        let Some(connection) = self.reader()? else { return Ok(None) };
+        let Some(connection) = self.reader()? else {
+            return Ok(None);
+        };
         let row: Option<String> = connection
-            .query_row("SELECT body_json FROM outbound_attempts WHERE attempt_key = ?1", [key], |row| row.get(0))
+            .query_row(
+                "SELECT body_json FROM outbound_attempts WHERE attempt_key = ?1",
+                [key],
+                |row| row.get(0),
+            )
             .optional()?;
-        row.map(|text| Attempt::from_row(&text).ok_or(DAMAGED_ROW)).transpose()
+        row.map(|text| Attempt::from_row(&text).ok_or(DAMAGED_ROW))
+            .transpose()
     }
 
     /// Stores an attempt in place of the one before.
@@ -91,7 +100,10 @@ impl Inbox {
 
     /// Removes an attempt.
     pub fn remove_attempt(&self, key: &str) -> Result<(), StoreError> {
-        self.writer()?.execute("DELETE FROM outbound_attempts WHERE attempt_key = ?1", [key])?;
+        self.writer()?.execute(
+            "DELETE FROM outbound_attempts WHERE attempt_key = ?1",
+            [key],
+        )?;
         Ok(())
     }
 }

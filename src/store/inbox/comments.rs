@@ -16,7 +16,12 @@ pub struct CommentReplyRow {
 
 impl Inbox {
     /// Stores one page of comment events and the new position; says for each event whether it is new.
-    pub fn store_comment_page(&self, source: &str, events: &[(String, String, String)], cursor: &str) -> Result<Vec<bool>, StoreError> {
+    pub fn store_comment_page(
+        &self,
+        source: &str,
+        events: &[(String, String, String)],
+        cursor: &str,
+    ) -> Result<Vec<bool>, StoreError> {
         let mut connection = self.writer()?;
         let step = database::begin(&mut connection)?;
         let mut tally = Tally::default();
@@ -44,17 +49,32 @@ impl Inbox {
 
     /// Reads the row text of the position.
     pub fn comment_cursor(&self, source: &str) -> Result<Option<String>, StoreError> {
-        let Some(connection) = self.reader()? else { return Ok(None) };
-        let row = connection.query_row("SELECT body_json FROM comment_cursor WHERE source_ref = ?1", [source], |row| row.get(0));
+        let Some(connection) = self.reader()? else {
+            return Ok(None);
+        };
+        let row = connection.query_row(
+            "SELECT body_json FROM comment_cursor WHERE source_ref = ?1",
+            [source],
+            |row| row.get(0),
+        );
         Ok(row.optional()?)
     }
 
     /// Reads one answer.
     pub fn comment_reply(&self, key: &str) -> Result<Option<CommentReplyRow>, StoreError> {
-        let Some(connection) = self.reader()? else { return Ok(None) };
-        let row = connection.query_row("SELECT status, body_json FROM comment_replies WHERE reply_key = ?1", [key], |row| {
-            Ok(CommentReplyRow { status: row.get(0)?, body: row.get(1)? })
-        });
+        let Some(connection) = self.reader()? else {
+            return Ok(None);
+        };
+        let row = connection.query_row(
+            "SELECT status, body_json FROM comment_replies WHERE reply_key = ?1",
+            [key],
+            |row| {
+                Ok(CommentReplyRow {
+                    status: row.get(0)?,
+                    body: row.get(1)?,
+                })
+            },
+        );
         Ok(row.optional()?)
     }
 
@@ -70,7 +90,8 @@ impl Inbox {
 
     /// Removes an answer that the provider refused.
     pub fn remove_comment_reply(&self, key: &str) -> Result<(), StoreError> {
-        self.writer()?.execute("DELETE FROM comment_replies WHERE reply_key = ?1", [key])?;
+        self.writer()?
+            .execute("DELETE FROM comment_replies WHERE reply_key = ?1", [key])?;
         Ok(())
     }
 }

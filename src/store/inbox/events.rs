@@ -40,7 +40,11 @@ pub struct DrainedRow {
 
 impl Inbox {
     /// Stores a batch of events and revisions in one transaction and says for each event whether it is new.
-    pub fn store_events(&self, events: &[StoredEvent], revisions: &[(String, String)]) -> Result<Vec<bool>, StoreError> {
+    pub fn store_events(
+        &self,
+        events: &[StoredEvent],
+        revisions: &[(String, String)],
+    ) -> Result<Vec<bool>, StoreError> {
         let mut connection = self.writer()?;
         let batch = database::begin(&mut connection)?;
         let news = insert(&batch, events)?;
@@ -66,7 +70,9 @@ impl Inbox {
 
     /// Reads one event.
     pub fn event(&self, message_id: &str) -> Result<Option<StoredEvent>, StoreError> {
-        let Some(connection) = self.reader()? else { return Ok(None) };
+        let Some(connection) = self.reader()? else {
+            return Ok(None);
+        };
         read_event(&connection, message_id)
     }
 
@@ -80,39 +86,61 @@ impl Inbox {
 
     /// Reads the row text of a comment event, which has another schema than a message.
     pub fn event_row(&self, id: &str) -> Result<Option<String>, StoreError> {
-        let Some(connection) = self.reader()? else { return Ok(None) };
-        let row = connection.query_row("SELECT body_json FROM events WHERE message_id = ?1", [id], |row| row.get(0));
+        let Some(connection) = self.reader()? else {
+            return Ok(None);
+        };
+        let row = connection.query_row(
+            "SELECT body_json FROM events WHERE message_id = ?1",
+            [id],
+            |row| row.get(0),
+        );
         Ok(row.optional()?)
     }
 
     /// Reads the pending messages up to a limit, in drain order.
     pub fn pending(&self, limit: u32) -> Result<Vec<DrainedRow>, StoreError> {
-        let Some(connection) = self.reader()? else { return Ok(Vec::new()) };
+        let Some(connection) = self.reader()? else {
+            return Ok(Vec::new());
+        };
         let mut rows = connection.prepare_cached(
             "SELECT message_id, body_json FROM events WHERE pending = 1 ORDER BY create_time, message_id LIMIT ?1",
         )?;
-        let found = rows.query_map([limit], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+        let found = rows.query_map([limit], |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+        })?;
         let mut drained = Vec::new();
         for row in found {
             let (message_id, body) = row?;
             let event = StoredEvent::from_row(&message_id, &body).ok_or(DAMAGED_ROW)?;
             let (revision_count, latest_revision) = latest(&connection, &message_id)?;
-            drained.push(DrainedRow { event, revision_count, latest_revision });
+            drained.push(DrainedRow {
+                event,
+                revision_count,
+                latest_revision,
+            });
         }
         Ok(drained)
     }
 
     /// Reads the kept counts.
     pub fn counts(&self) -> Result<Counts, StoreError> {
-        let Some(connection) = self.reader()? else { return Ok(Counts::default()) };
+        let Some(connection) = self.reader()? else {
+            return Ok(Counts::default());
+        };
         let all = read_counts(&connection)?;
         let of = |name: &str| all.get(name).copied().unwrap_or(0);
-        Ok(Counts { captured: of("captured"), processed: of("processed"), pending: of("pending") })
+        Ok(Counts {
+            captured: of("captured"),
+            processed: of("processed"),
+            pending: of("pending"),
+        })
     }
 
     /// Reads the sums over pending messages.
     pub fn urgent(&self) -> Result<Urgent, StoreError> {
-        let Some(connection) = self.reader()? else { return Ok(Urgent::default()) };
+        let Some(connection) = self.reader()? else {
+            return Ok(Urgent::default());
+        };
         let all = read_counts(&connection)?;
         let of = |name: &str| all.get(name).copied().unwrap_or(0);
         let oldest = connection
@@ -131,20 +159,30 @@ impl Inbox {
 
     /// Says whether a message is captured and not yet processed.
     pub fn is_pending(&self, message_id: &str) -> Result<bool, StoreError> {
-        let Some(connection) = self.reader()? else { return Ok(false) };
-        let found = connection.query_row("SELECT pending FROM events WHERE message_id = ?1", [message_id], |row| row.get::<_, i64>(0));
+        let Some(connection) = self.reader()? else {
+            return Ok(false);
+        };
+        let found = connection.query_row(
+            "SELECT pending FROM events WHERE message_id = ?1",
+            [message_id],
+            |row| row.get::<_, i64>(0),
+        );
         Ok(found.optional()? == Some(1))
     }
 
     /// Reads the row texts of the revisions of one message, oldest first.
     pub fn revisions(&self, message_id: &str) -> Result<Vec<String>, StoreError> {
-        let Some(connection) = self.reader()? else { return Ok(Vec::new()) };
+        let Some(connection) = self.reader()? else {
+            return Ok(Vec::new());
+        };
         read_revisions(&connection, message_id)
     }
 
     /// Returns the newest instant, in epoch milliseconds, that a live event proves.
     pub fn newest_live_millis(&self, route: &str) -> Result<Option<i64>, StoreError> {
-        let Some(connection) = self.reader()? else { return Ok(None) };
+        let Some(connection) = self.reader()? else {
+            return Ok(None);
+        };
         let mut rows = connection.prepare_cached(
             "SELECT create_time FROM events WHERE route_key = ?1 AND length(create_time) = 13 AND create_time NOT GLOB '*[^0-9]*' \
              ORDER BY seq DESC LIMIT 200",
@@ -158,24 +196,36 @@ impl Inbox {
     }
 }
 
-fn read_event(connection: &Connection, message_id: &str) -> Result<Option<StoredEvent>, StoreError> {
-    let mut find = connection.prepare_cached("SELECT body_json FROM events WHERE message_id = ?1")?;
+fn read_event(
+    connection: &Connection,
+    message_id: &str,
+) -> Result<Option<StoredEvent>, StoreError> {
+    let mut find =
+        connection.prepare_cached("SELECT body_json FROM events WHERE message_id = ?1")?;
     let row: Option<String> = find.query_row([message_id], |row| row.get(0)).optional()?;
-    row.map(|body| StoredEvent::from_row(message_id, &body).ok_or(DAMAGED_ROW)).transpose()
+    row.map(|body| StoredEvent::from_row(message_id, &body).ok_or(DAMAGED_ROW))
+        .transpose()
 }
 
 fn latest(connection: &Connection, message_id: &str) -> Result<(u64, Option<String>), StoreError> {
     let mut find = connection
         .prepare_cached("SELECT revision, body_json FROM revisions WHERE message_id = ?1 ORDER BY revision DESC LIMIT 1")?;
-    let found: Option<(u64, String)> = find.query_row([message_id], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    let found: Option<(u64, String)> = find
+        .query_row([message_id], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
     Ok(match found {
         Some((count, body)) => (count, Some(body)),
         None => (0, None),
     })
 }
 
-pub(super) fn read_revisions(connection: &Connection, message_id: &str) -> Result<Vec<String>, StoreError> {
-    let mut find = connection.prepare_cached("SELECT body_json FROM revisions WHERE message_id = ?1 ORDER BY revision")?;
+pub(super) fn read_revisions(
+    connection: &Connection,
+    message_id: &str,
+) -> Result<Vec<String>, StoreError> {
+    let mut find = connection.prepare_cached(
+        "SELECT body_json FROM revisions WHERE message_id = ?1 ORDER BY revision",
+    )?;
     let rows = find.query_map([message_id], |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
@@ -189,7 +239,13 @@ fn insert(batch: &Transaction<'_>, events: &[StoredEvent]) -> Result<Vec<bool>, 
     let mut news = Vec::with_capacity(events.len());
     for event in events {
         let id = event.message_id().as_str();
-        let row = params![event.route_key(), id, event.create_time(), event.is_addressed(), event.to_row()];
+        let row = params![
+            event.route_key(),
+            id,
+            event.create_time(),
+            event.is_addressed(),
+            event.to_row()
+        ];
         let pending: Option<bool> = insert.query_row(row, |row| row.get(0)).optional()?;
         if let Some(pending) = pending {
             tally.add("captured", 1);
@@ -221,7 +277,10 @@ impl Tally {
             ("direct_question", attention.is_question),
             ("direct_mention", attention.is_mention),
             ("reply_to_bot", attention.is_reply_to_bot),
-            ("material_attachment", !attention.is_addressed && attention.has_attachment),
+            (
+                "material_attachment",
+                !attention.is_addressed && attention.has_attachment,
+            ),
         ];
         for (name, counts) in parts {
             if counts {
@@ -242,6 +301,8 @@ impl Tally {
 
 fn read_counts(connection: &Connection) -> Result<BTreeMap<String, u64>, StoreError> {
     let mut rows = connection.prepare_cached("SELECT name, n FROM counts")?;
-    let found = rows.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, u64>(1)?)))?;
+    let found = rows.query_map([], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, u64>(1)?))
+    })?;
     Ok(found.collect::<Result<_, _>>()?)
 }

@@ -67,7 +67,11 @@ impl Exporter {
 
 impl Inbox {
     /// Writes the files of events by their row texts.
-    pub fn export_events<'a>(&self, out: &mut Exporter, rows: impl IntoIterator<Item = (&'a str, String)>) {
+    pub fn export_events<'a>(
+        &self,
+        out: &mut Exporter,
+        rows: impl IntoIterator<Item = (&'a str, String)>,
+    ) {
         for (id, mut text) in rows {
             text.push('\n');
             out.write(&self.event_path(id), text.as_bytes());
@@ -76,10 +80,15 @@ impl Inbox {
 
     /// Writes the files of the revisions of these messages.
     pub fn export_revisions(&self, out: &mut Exporter, ids: &[&str]) -> Result<(), StoreError> {
-        let Some(connection) = self.reader()? else { return Ok(()) };
+        let Some(connection) = self.reader()? else {
+            return Ok(());
+        };
         for id in ids {
             if let Some(bytes) = revision_file(&connection, id)? {
-                out.write(&self.folder.join("revisions").join(format!("{id}.json")), &bytes);
+                out.write(
+                    &self.folder.join("revisions").join(format!("{id}.json")),
+                    &bytes,
+                );
             }
         }
         Ok(())
@@ -107,9 +116,19 @@ impl Inbox {
     }
 
     /// Writes or removes the file of one mark journal.
-    pub fn export_mark_journal(&self, out: &mut Exporter, message_id: &str, mark: Mark) -> Result<(), StoreError> {
+    pub fn export_mark_journal(
+        &self,
+        out: &mut Exporter,
+        message_id: &str,
+        mark: Mark,
+    ) -> Result<(), StoreError> {
         let sql = "SELECT body_json FROM reaction_operations WHERE message_id = ?1 AND mark = ?2";
-        self.export_row(out, &journal_path(message_id, mark), sql, &[message_id, mark.as_str()])
+        self.export_row(
+            out,
+            &journal_path(message_id, mark),
+            sql,
+            &[message_id, mark.as_str()],
+        )
     }
 
     /// Writes the files of a document's position and answers.
@@ -124,7 +143,9 @@ impl Inbox {
         name: &str,
         make: fn(&Connection) -> Result<Option<Vec<u8>>, StoreError>,
     ) -> Result<(), StoreError> {
-        let Some(connection) = self.reader()? else { return Ok(()) };
+        let Some(connection) = self.reader()? else {
+            return Ok(());
+        };
         match make(&connection)? {
             Some(bytes) => out.write(&self.folder.join(name), &bytes),
             None => out.remove(&self.folder.join(name)),
@@ -132,12 +153,23 @@ impl Inbox {
         Ok(())
     }
 
-    fn export_row(&self, out: &mut Exporter, name: &Path, sql: &str, key: &[&str]) -> Result<(), StoreError> {
-        let Some(connection) = self.reader()? else { return Ok(()) };
+    fn export_row(
+        &self,
+        out: &mut Exporter,
+        name: &Path,
+        sql: &str,
+        key: &[&str],
+    ) -> Result<(), StoreError> {
+        let Some(connection) = self.reader()? else {
+            return Ok(());
+        };
         let mut find = connection.prepare_cached(sql)?;
         let mut rows = find.query(rusqlite::params_from_iter(key))?;
         match rows.next()? {
-            Some(row) => out.write(&self.folder.join(name), &indented(&row.get::<_, String>(0)?)?),
+            Some(row) => out.write(
+                &self.folder.join(name),
+                &indented(&row.get::<_, String>(0)?)?,
+            ),
             None => out.remove(&self.folder.join(name)),
         }
         Ok(())
@@ -148,8 +180,13 @@ impl Inbox {
     }
 
     /// Compares every file with its row, and with `repair` writes what differs and removes journals without a row.
-    pub fn reconcile_exports(&self, repair: Option<&mut Exporter>) -> Result<ExportSurvey, StoreError> {
-        let Some(connection) = self.reader()? else { return Ok(ExportSurvey::default()) };
+    pub fn reconcile_exports(
+        &self,
+        repair: Option<&mut Exporter>,
+    ) -> Result<ExportSurvey, StoreError> {
+        let Some(connection) = self.reader()? else {
+            return Ok(ExportSurvey::default());
+        };
         let mut out = repair;
         let mut survey = ExportSurvey::default();
         let mut known: BTreeMap<PathBuf, ()> = BTreeMap::new();
@@ -188,7 +225,11 @@ const MATERIAL_FILE: &str = "material-review/receipts.json";
 const MARKS_FILE: &str = "reactions/receipts.json";
 const COMMENT_CURSOR_FILE: &str = ".state/document-comments.json";
 const COMMENT_REPLIES_FILE: &str = "document-comment-replies.json";
-const JOURNAL_FOLDERS: [&str; 3] = ["outbound", "reactions/received-operations", "reactions/processing-operations"];
+const JOURNAL_FOLDERS: [&str; 3] = [
+    "outbound",
+    "reactions/received-operations",
+    "reactions/processing-operations",
+];
 const FOLDERS: [&str; 7] = [
     "",
     "revisions",
@@ -205,16 +246,24 @@ fn attempt_path(key: &str) -> PathBuf {
 
 fn journal_path(message_id: &str, mark: Mark) -> PathBuf {
     let name = digest::content_digest(message_id.as_bytes()).hex();
-    PathBuf::from(format!("reactions/{}-operations/{name}.json", mark.as_str()))
+    PathBuf::from(format!(
+        "reactions/{}-operations/{name}.json",
+        mark.as_str()
+    ))
 }
 
 fn json_files(inbox: &Path, folder: &str) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(inbox.join(folder)) else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir(inbox.join(folder)) else {
+        return Vec::new();
+    };
     let mut names: Vec<PathBuf> = entries
         .filter_map(Result::ok)
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
         .map(|entry| PathBuf::from(folder).join(entry.file_name()))
-        .filter(|name| name.extension().is_some_and(|extension| extension == "json"))
+        .filter(|name| {
+            name.extension()
+                .is_some_and(|extension| extension == "json")
+        })
         .collect();
     names.sort();
     names
@@ -222,28 +271,51 @@ fn json_files(inbox: &Path, folder: &str) -> Vec<PathBuf> {
 
 type Emit<'a> = &'a mut dyn FnMut(PathBuf, &[u8]);
 
-fn for_each_file(connection: &Connection, mut emit: impl FnMut(PathBuf, &[u8])) -> Result<(), StoreError> {
+fn for_each_file(
+    connection: &Connection,
+    mut emit: impl FnMut(PathBuf, &[u8]),
+) -> Result<(), StoreError> {
     let emit: Emit<'_> = &mut emit;
-    each_row(connection, "SELECT message_id, body_json FROM events ORDER BY seq", emit, |id, body| {
-        check(&body)?;
-        Ok((PathBuf::from(format!("{id}.json")), format!("{body}\n").into_bytes()))
-    })?;
-    let mut ids = connection.prepare("SELECT DISTINCT message_id FROM revisions ORDER BY message_id")?;
-    let ids: Vec<String> = ids.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    each_row(
+        connection,
+        "SELECT message_id, body_json FROM events ORDER BY seq",
+        emit,
+        |id, body| {
+            check(&body)?;
+            Ok((
+                PathBuf::from(format!("{id}.json")),
+                format!("{body}\n").into_bytes(),
+            ))
+        },
+    )?;
+    let mut ids =
+        connection.prepare("SELECT DISTINCT message_id FROM revisions ORDER BY message_id")?;
+    let ids: Vec<String> = ids
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
     for id in ids {
         if let Some(bytes) = revision_file(connection, &id)? {
             emit(PathBuf::from(format!("revisions/{id}.json")), &bytes);
         }
     }
-    each_row(connection, "SELECT attempt_key, body_json FROM outbound_attempts ORDER BY attempt_key", emit, |key, body| {
-        Ok((attempt_path(&key), indented(&body)?))
-    })?;
+    each_row(
+        connection,
+        "SELECT attempt_key, body_json FROM outbound_attempts ORDER BY attempt_key",
+        emit,
+        |key, body| Ok((attempt_path(&key), indented(&body)?)),
+    )?;
     for mark in [Mark::Received, Mark::Processing] {
         let sql = match mark {
-            Mark::Received => "SELECT message_id, body_json FROM reaction_operations WHERE mark = 'received'",
-            Mark::Processing => "SELECT message_id, body_json FROM reaction_operations WHERE mark = 'processing'",
+            Mark::Received => {
+                "SELECT message_id, body_json FROM reaction_operations WHERE mark = 'received'"
+            }
+            Mark::Processing => {
+                "SELECT message_id, body_json FROM reaction_operations WHERE mark = 'processing'"
+            }
         };
-        each_row(connection, sql, emit, |id, body| Ok((journal_path(&id, mark), indented(&body)?)))?;
+        each_row(connection, sql, emit, |id, body| {
+            Ok((journal_path(&id, mark), indented(&body)?))
+        })?;
     }
     type Make = fn(&Connection) -> Result<Option<Vec<u8>>, StoreError>;
     let single: [(&str, Make); 5] = [
@@ -281,19 +353,28 @@ fn revision_file(connection: &Connection, message_id: &str) -> Result<Option<Vec
     if rows.is_empty() {
         return Ok(None);
     }
-    let revisions = rows.iter().map(|row| object(row)).collect::<Result<Vec<_>, _>>()?;
+    let revisions = rows
+        .iter()
+        .map(|row| object(row))
+        .collect::<Result<Vec<_>, _>>()?;
     let file = json!({"schema_version": words::REVISIONS, "message_id": message_id, "revisions": revisions});
     Ok(Some(format!("{file}\n").into_bytes()))
 }
 
 fn processed_file(connection: &Connection) -> Result<Option<Vec<u8>>, StoreError> {
     let mut rows = connection.prepare("SELECT message_id FROM processed ORDER BY message_id")?;
-    let ids: Vec<String> = rows.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let ids: Vec<String> = rows
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
     if ids.is_empty() {
         return Ok(None);
     }
-    let last: String = connection.query_row("SELECT MAX(processed_at) FROM processed", [], |row| row.get(0))?;
-    let file = json!({"schema_version": words::PROCESSED, "message_ids": ids, "last_processed_at": last});
+    let last: String =
+        connection.query_row("SELECT MAX(processed_at) FROM processed", [], |row| {
+            row.get(0)
+        })?;
+    let file =
+        json!({"schema_version": words::PROCESSED, "message_ids": ids, "last_processed_at": last});
     pretty(&file).map(Some)
 }
 
@@ -308,7 +389,8 @@ fn comment_replies_file(connection: &Connection) -> Result<Option<Vec<u8>>, Stor
 }
 
 fn comment_cursor_file(connection: &Connection) -> Result<Option<Vec<u8>>, StoreError> {
-    let mut rows = connection.prepare("SELECT body_json FROM comment_cursor ORDER BY source_ref LIMIT 1")?;
+    let mut rows =
+        connection.prepare("SELECT body_json FROM comment_cursor ORDER BY source_ref LIMIT 1")?;
     let mut rows = rows.query([])?;
     match rows.next()? {
         Some(row) => indented(&row.get::<_, String>(0)?).map(Some),
@@ -316,7 +398,12 @@ fn comment_cursor_file(connection: &Connection) -> Result<Option<Vec<u8>>, Store
     }
 }
 
-fn keyed_file(connection: &Connection, sql: &str, schema: &str, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+fn keyed_file(
+    connection: &Connection,
+    sql: &str,
+    schema: &str,
+    name: &str,
+) -> Result<Option<Vec<u8>>, StoreError> {
     let mut rows = connection.prepare(sql)?;
     let mut rows = rows.query(params![])?;
     let mut entries = Map::new();
@@ -330,12 +417,16 @@ fn keyed_file(connection: &Connection, sql: &str, schema: &str, name: &str) -> R
 }
 
 fn mark_file(connection: &Connection) -> Result<Option<Vec<u8>>, StoreError> {
-    let mut rows = connection.prepare("SELECT message_id, mark, body_json FROM reaction_receipts ORDER BY message_id, mark")?;
+    let mut rows = connection.prepare(
+        "SELECT message_id, mark, body_json FROM reaction_receipts ORDER BY message_id, mark",
+    )?;
     let mut rows = rows.query([])?;
     let mut receipts = Map::new();
     while let Some(row) = rows.next()? {
         let (id, mark): (String, String) = (row.get(0)?, row.get(1)?);
-        let entry = receipts.entry(id).or_insert_with(|| Value::Object(Map::new()));
+        let entry = receipts
+            .entry(id)
+            .or_insert_with(|| Value::Object(Map::new()));
         entry[mark] = object(&row.get::<_, String>(2)?)?;
     }
     if receipts.is_empty() {
@@ -349,7 +440,9 @@ fn check(text: &str) -> Result<(), StoreError> {
 }
 
 fn object(text: &str) -> Result<Value, StoreError> {
-    json::parse_object(text.as_bytes()).map(Value::Object).map_err(|_| DAMAGED_ROW)
+    json::parse_object(text.as_bytes())
+        .map(Value::Object)
+        .map_err(|_| DAMAGED_ROW)
 }
 
 fn indented(text: &str) -> Result<Vec<u8>, StoreError> {
@@ -357,5 +450,7 @@ fn indented(text: &str) -> Result<Vec<u8>, StoreError> {
 }
 
 fn pretty(value: &Value) -> Result<Vec<u8>, StoreError> {
-    json::pretty(value).map(String::into_bytes).map_err(|_| DAMAGED_ROW)
+    json::pretty(value)
+        .map(String::into_bytes)
+        .map_err(|_| DAMAGED_ROW)
 }

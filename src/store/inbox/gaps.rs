@@ -25,7 +25,11 @@ impl Inbox {
     }
 
     /// Replaces the holes of a route by what `change` makes of them, in one transaction; says whether anything changed.
-    pub fn change_gaps(&self, route: &str, change: impl FnOnce(Vec<GapRow>) -> Vec<GapRow>) -> Result<bool, StoreError> {
+    pub fn change_gaps(
+        &self,
+        route: &str,
+        change: impl FnOnce(Vec<GapRow>) -> Vec<GapRow>,
+    ) -> Result<bool, StoreError> {
         let mut connection = self.writer()?;
         let step = database::begin(&mut connection)?;
         let before = read(&step, route)?;
@@ -46,9 +50,15 @@ impl Inbox {
 }
 
 fn read(connection: &rusqlite::Connection, route: &str) -> Result<Vec<GapRow>, StoreError> {
-    let mut rows = connection.prepare_cached("SELECT started_at, ended_at, reason FROM live_gaps WHERE route_key = ?1")?;
+    let mut rows = connection.prepare_cached(
+        "SELECT started_at, ended_at, reason FROM live_gaps WHERE route_key = ?1",
+    )?;
     let found = rows.query_map([route], |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?, row.get::<_, String>(2)?))
+        Ok((
+            row.get::<_, String>(0)?,
+            row.get::<_, Option<String>>(1)?,
+            row.get::<_, String>(2)?,
+        ))
     })?;
     let mut gaps = Vec::new();
     for row in found {

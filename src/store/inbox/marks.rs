@@ -72,20 +72,32 @@ impl MarkJournal {
 
     fn from_row(text: &str) -> Option<Self> {
         let body = Value::Object(json::parse_object(text.as_bytes()).ok()?);
-        let id = body.get("reaction_id").and_then(Value::as_str).and_then(MarkId::new);
+        let id = body
+            .get("reaction_id")
+            .and_then(Value::as_str)
+            .and_then(MarkId::new);
         let phase = match (body["phase"].as_str()?, id) {
             ("prepared", None) => MarkPhase::Prepared,
             ("created", Some(id)) => MarkPhase::Created(id),
             _ => return None,
         };
-        Some(Self { phase, emoji: body["emoji_type"].as_str()?.to_owned() })
+        Some(Self {
+            phase,
+            emoji: body["emoji_type"].as_str()?.to_owned(),
+        })
     }
 }
 
 impl Inbox {
     /// Reads the journal of a mark.
-    pub fn mark_journal(&self, message_id: &str, mark: Mark) -> Result<Option<MarkJournal>, StoreError> {
-        let Some(connection) = self.reader()? else { return Ok(None) };
+    pub fn mark_journal(
+        &self,
+        message_id: &str,
+        mark: Mark,
+    ) -> Result<Option<MarkJournal>, StoreError> {
+        let Some(connection) = self.reader()? else {
+            return Ok(None);
+        };
         let row: Option<String> = connection
             .query_row(
                 "SELECT body_json FROM reaction_operations WHERE message_id = ?1 AND mark = ?2",
@@ -93,11 +105,18 @@ impl Inbox {
                 |row| row.get(0),
             )
             .optional()?;
-        row.map(|text| MarkJournal::from_row(&text).ok_or(DAMAGED_ROW)).transpose()
+        row.map(|text| MarkJournal::from_row(&text).ok_or(DAMAGED_ROW))
+            .transpose()
     }
 
     /// Commits one step of a journal.
-    pub fn put_mark_journal(&self, message_id: &str, mark: Mark, journal: &MarkJournal, now: &str) -> Result<(), StoreError> {
+    pub fn put_mark_journal(
+        &self,
+        message_id: &str,
+        mark: Mark,
+        journal: &MarkJournal,
+        now: &str,
+    ) -> Result<(), StoreError> {
         self.writer()?.execute(
             "INSERT INTO reaction_operations(message_id, mark, phase, body_json) VALUES(?1, ?2, ?3, ?4) \
              ON CONFLICT(message_id, mark) DO UPDATE SET phase = excluded.phase, body_json = excluded.body_json",
@@ -116,7 +135,13 @@ impl Inbox {
     }
 
     /// Turns a journal into a receipt: receipt in, journal out, in one transaction.
-    pub fn settle_mark(&self, message_id: &str, mark: Mark, id: &MarkId, now: &str) -> Result<(), StoreError> {
+    pub fn settle_mark(
+        &self,
+        message_id: &str,
+        mark: Mark,
+        id: &MarkId,
+        now: &str,
+    ) -> Result<(), StoreError> {
         let body = json!({"reaction_id": id.as_str(), "created_at": now}).to_string();
         let mut connection = self.writer()?;
         let step = database::begin(&mut connection)?;
@@ -135,7 +160,9 @@ impl Inbox {
 
     /// Reads the receipt of a standing mark.
     pub fn mark_receipt(&self, message_id: &str, mark: Mark) -> Result<Option<MarkId>, StoreError> {
-        let Some(connection) = self.reader()? else { return Ok(None) };
+        let Some(connection) = self.reader()? else {
+            return Ok(None);
+        };
         let row: Option<String> = connection
             .query_row(
                 "SELECT body_json FROM reaction_receipts WHERE message_id = ?1 AND mark = ?2",
@@ -145,7 +172,10 @@ impl Inbox {
             .optional()?;
         row.map(|text| {
             let body = json::parse_object(text.as_bytes()).ok();
-            let id = body.as_ref().and_then(|body| body.get("reaction_id")).and_then(Value::as_str);
+            let id = body
+                .as_ref()
+                .and_then(|body| body.get("reaction_id"))
+                .and_then(Value::as_str);
             id.and_then(MarkId::new).ok_or(DAMAGED_ROW)
         })
         .transpose()

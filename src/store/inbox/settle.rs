@@ -26,33 +26,54 @@ impl Inbox {
         let Some(connection) = self.reader()? else {
             return Ok(vec![false; ids.len()]);
         };
-        let mut find = connection.prepare_cached("SELECT 1 FROM processed WHERE message_id = ?1")?;
+        let mut find =
+            connection.prepare_cached("SELECT 1 FROM processed WHERE message_id = ?1")?;
         ids.iter().map(|id| Ok(find.exists([id])?)).collect()
     }
 
     /// Reads the receipt of one reviewed message.
     pub fn material(&self, message_id: &str) -> Result<Option<MaterialRow>, StoreError> {
-        let Some(connection) = self.reader()? else { return Ok(None) };
-        let row = connection.query_row("SELECT body_json FROM material_receipts WHERE message_id = ?1", [message_id], |row| {
-            row.get(0).map(MaterialRow)
-        });
+        let Some(connection) = self.reader()? else {
+            return Ok(None);
+        };
+        let row = connection.query_row(
+            "SELECT body_json FROM material_receipts WHERE message_id = ?1",
+            [message_id],
+            |row| row.get(0).map(MaterialRow),
+        );
         Ok(row.optional()?)
     }
 
     /// Stores a receipt and its acknowledgement: both or none.
-    pub fn settle_material(&self, message_id: &str, row: &MaterialRow, now: &str) -> Result<(), StoreError> {
+    pub fn settle_material(
+        &self,
+        message_id: &str,
+        row: &MaterialRow,
+        now: &str,
+    ) -> Result<(), StoreError> {
         let mut connection = self.writer()?;
         let batch = database::begin(&mut connection)?;
-        batch.execute("INSERT INTO material_receipts(message_id, body_json) VALUES(?1, ?2)", params![message_id, row.0])?;
+        batch.execute(
+            "INSERT INTO material_receipts(message_id, body_json) VALUES(?1, ?2)",
+            params![message_id, row.0],
+        )?;
         mark_processed(&batch, &[message_id], now)?;
         batch.commit()?;
         Ok(())
     }
 }
 
-fn mark_processed(batch: &Transaction<'_>, ids: &[&str], now: &str) -> Result<Vec<bool>, StoreError> {
-    let mut add = batch.prepare_cached("INSERT INTO processed(message_id, processed_at) VALUES(?1, ?2) ON CONFLICT DO NOTHING")?;
-    let mut take = batch.prepare_cached("UPDATE events SET pending = 0 WHERE message_id = ?1 AND pending = 1 RETURNING body_json")?;
+fn mark_processed(
+    batch: &Transaction<'_>,
+    ids: &[&str],
+    now: &str,
+) -> Result<Vec<bool>, StoreError> {
+    let mut add = batch.prepare_cached(
+        "INSERT INTO processed(message_id, processed_at) VALUES(?1, ?2) ON CONFLICT DO NOTHING",
+    )?;
+    let mut take = batch.prepare_cached(
+        "UPDATE events SET pending = 0 WHERE message_id = ?1 AND pending = 1 RETURNING body_json",
+    )?;
     let mut tally = Tally::default();
     let mut news = Vec::with_capacity(ids.len());
     for id in ids {

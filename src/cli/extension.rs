@@ -1,0 +1,139 @@
+//! `loopx extension …` and `loopx capability list`.
+
+use serde_json::{Value, json};
+
+use super::args::{
+    CapabilityArgs, CapabilityCommand, ExtensionArgs, ExtensionCommand, Global, SourceArgs,
+};
+use super::emit::Reply;
+use super::input;
+use crate::contract::extension::Manifest;
+use crate::contract::parse::Label;
+use crate::flow::Mode;
+use crate::flow::extension::{self, ExtensionError, Operation};
+use crate::flow::place::Place;
+use crate::port::clock::{Clock, SystemClock};
+use crate::store::StoreError;
+use crate::store::document::extension_state::ExtensionStateFile;
+use crate::workspace::env;
+
+const ERROR_SCHEMA: &str = "loopx_extension_error_v0";
+
+/// Runs one extension command.
+pub(super) fn run(args: &ExtensionArgs, global: &Global) -> Reply {
+    let file = match (
+        &args.state_file,
+        Place::locate(global.registry.as_deref(), global.runtime_root.as_deref()),
+    ) {
+        (Some(path), _) => ExtensionStateFile::at(path.clone()),
+        (None, Ok(place)) => ExtensionStateFile::of_runtime(&place.runtime_root),
+        (None, Err(_)) => return misused("the current folder cannot be read"),
+    };
+    let now = SystemClock::new(env::test_hook(env::TEST_NOW).as_deref())
+        .now()
+        .to_string();
+    let (operation, execute) = match &args.command {
+        ExtensionCommand::List => return answer(extension::list(&file)),
+        ExtensionCommand::Doctor(target) => {
+            return answer(extension::doctor(
+                &file,
+                &target.id,
+                Mode::of_switch(target.execute),
+                &now,
+            ));
+        }
+        ExtensionCommand::Enable(target) => (Operation::Enable(target.id.clone()), target.execute),
+        ExtensionCommand::Disable(target) => {
+            (Operation::Disable(target.id.clone()), target.execute)
+        }
+        ExtensionCommand::Rollback(target) => {
+            (Operation::Rollback(target.id.clone()), target.execute)
+        }
+        ExtensionCommand::Install(source) => match manifest(source) {
+            Ok(manifest) => (Operation::Install(manifest), source.execute),
+            Err(reply) => return reply,
+        },
+        ExtensionCommand::Upgrade(source) => match manifest(source) {
+            Ok(manifest) => (Operation::Upgrade(manifest), source.execute),
+            Err(reply) => return reply,
+        },
+    };
+    answer(extension::run(
+        &file,
+        &operation,
+        Mode::of_switch(execute),
+        &now,
+    ))
+}
+
+/// Runs one capability command.
+pub(super) fn capability(args: &CapabilityArgs, global: &Global) -> Reply {
+    let CapabilityCommand::List = args.command;
+    match Place::locate(global.registry.as_deref(), global.runtime_root.as_deref()) {
+        Ok(place) => answer(extension::capabilities(&ExtensionStateFile::of_runtime(
+            &place.runtime_root,
+        ))),
+        Err(_) => misused("the current folder cannot be read"),
+    }
+}
+
+fn manifest(source: &SourceArgs) -> Result<Manifest, Reply> {
+    if let Some(id) = &source.bundled {
+        return Manifest::bundled(id)
+            .ok_or_else(|| misused("no extension of that name is bundled"));
+    }
+    let path = source
+        .manifest
+        .as_deref()
+        .unwrap_or(std::path::Path::new("-"));
+    let value = input::json_object(path).map_err(|refusal| misused(&refusal.message))?;
+    Manifest::parse(&Label::named("manifest"), &value).map_err(|error| misused(&error.to_string()))
+}
+
+fn answer<T: serde::Serialize>(result: Result<T, ExtensionError>) -> Reply {
+    match result {
+        Ok(packet) => Reply::packet(&packet),
+        Err(error) => refused(&error),
+    }
+}
+
+/// A refusal of the record is exit 1; a request that cannot be one is exit 2.
+fn refused(error: &ExtensionError) -> Reply {
+    use crate::kernel::extension::Refused;
+    let packet = packet(&error.to_string(), code(error));
+    match error {
+        ExtensionError::Refused(Refused::NoEarlierRevision) | ExtensionError::ProbeFailed => {
+            Reply::packet(&packet)
+        }
+        ExtensionError::Refused(_) => Reply::misused(&packet),
+        _ => Reply::packet(&packet),
+    }
+}
+
+fn code(error: &ExtensionError) -> Option<&'static str> {
+    match error {
+        ExtensionError::Store(StoreError::LockTimeout(_)) => Some("lock_acquire_timeout"),
+        ExtensionError::Store(StoreError::SchemaUnsupported { .. }) => Some("schema_unsupported"),
+        ExtensionError::Store(StoreError::Corrupt(_)) => Some("store_corrupt"),
+        ExtensionError::Store(_) => Some("store_write_failed"),
+        ExtensionError::Refused(_) | ExtensionError::ProbeFailed | ExtensionError::Changed => None,
+    }
+}
+
+fn misused(message: &str) -> Reply {
+    Reply::misused(&packet(message, None))
+}
+
+fn packet(message: &str, code: Option<&str>) -> Value {
+    let mut packet = json!({
+        "ok": false,
+        "schema_version": ERROR_SCHEMA,
+        "status": "invalid_request",
+        "error": message,
+        "external_write_outcome": "none",
+    });
+    if let Some(code) = code {
+        packet["error_code"] = json!(code);
+    }
+    packet
+}

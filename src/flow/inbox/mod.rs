@@ -1,0 +1,1 @@
+//! What happens with messages, in order: one file per command.

@@ -1,0 +1,26 @@
+//! Whether a command previews or acts.
+
+/// The two ways a command runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Says what would happen and changes nothing.
+    Preview,
+    /// Acts.
+    Execute,
+}
+
+impl Mode {
+    /// Takes the `--execute` switch of a command line.
+    pub const fn of_switch(execute: bool) -> Self {
+        if execute {
+            Self::Execute
+        } else {
+            Self::Preview
+        }
+    }
+
+    /// Tells whether the command acts.
+    pub const fn is_execute(self) -> bool {
+        matches!(self, Self::Execute)
+    }
+}
