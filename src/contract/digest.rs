@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use base64::Engine as _;
 use serde_json::Value;
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
@@ -94,6 +95,12 @@ pub fn nul_joined(parts: &[&str]) -> Digest {
 /// Digest of bytes as they are: artifacts, files.
 pub fn content_digest(bytes: &[u8]) -> Digest {
     Digest(Sha256::digest(bytes).into())
+}
+
+/// `sha256-` and base64 over a text: how a page's content policy names its own style and script.
+pub fn policy_source(text: &str) -> String {
+    let encoded = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text));
+    format!("sha256-{encoded}")
 }
 
 /// Digest of the compact ASCII form: replan obligation ids.

@@ -14,6 +14,7 @@ pub mod inbox;
 pub mod json;
 pub mod packet;
 pub mod parse;
+pub mod periodic_report;
 pub mod private;
 pub mod public_safety;
 pub mod text;

@@ -43,9 +43,40 @@ pub fn guard(value: &Value) -> Result<(), ContractError> {
 
 /// As [`guard`], for a value that is part of a larger input.
 pub fn guard_at(at: &Label, value: &Value) -> Result<(), ContractError> {
-    match scan(value) {
-        None => Ok(()),
-        Some(fault) => Err(ContractError::coded(ErrorCode::InputUnsafe, at, fault)),
+    let Some(fault) = scan(value) else {
+        return Ok(());
+    };
+    let place = fault.place(at);
+    Err(ContractError::coded(
+        ErrorCode::InputUnsafe,
+        place,
+        fault.reason,
+    ))
+}
+
+/// What was found, and the way to it from the inside out.
+struct Fault<'a> {
+    reason: &'static str,
+    way: Vec<Step<'a>>,
+}
+
+enum Step<'a> {
+    Member(&'a str),
+    Item(usize),
+}
+
+impl Fault<'_> {
+    /// Names the nearest place all of whose keys are plain names: a key can hold a secret too.
+    fn place(&self, at: &Label) -> Label {
+        let mut place = at.clone();
+        for step in self.way.iter().rev() {
+            place = match step {
+                Step::Member(name) if is_plain_name(name) => place.field(name),
+                Step::Member(_) => break,
+                Step::Item(index) => place.item(*index),
+            };
+        }
+        place
     }
 }
 
@@ -54,18 +85,42 @@ pub fn is_public(text: &str) -> bool {
     text_fault(text).is_none()
 }
 
-fn scan(value: &Value) -> Option<&'static str> {
+fn scan(value: &Value) -> Option<Fault<'_>> {
     match value {
-        Value::String(text) => text_fault(text),
-        Value::Array(items) => items.iter().find_map(scan),
+        Value::String(text) => text_fault(text).map(|reason| Fault {
+            reason,
+            way: Vec::new(),
+        }),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .find_map(|(index, item)| scan(item).map(|fault| fault.inside(Step::Item(index)))),
         Value::Object(map) => map.iter().find_map(|(key, value)| {
-            if is_raw_key(key) {
-                return Some("holds a key for raw or secret content; leave it out");
-            }
-            scan(value)
+            let fault = match is_raw_key(key) {
+                true => Some(Fault {
+                    reason: "is a key for raw or secret content; leave it out",
+                    way: Vec::new(),
+                }),
+                false => scan(value),
+            };
+            fault.map(|fault| fault.inside(Step::Member(key)))
         }),
         _ => None,
     }
+}
+
+impl<'a> Fault<'a> {
+    fn inside(mut self, step: Step<'a>) -> Self {
+        self.way.push(step);
+        self
+    }
+}
+
+fn is_plain_name(name: &str) -> bool {
+    name.len() <= 64
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
 fn is_raw_key(key: &str) -> bool {
@@ -143,5 +198,8 @@ mod tests {
         let error = guard(&json!({"note": "/Users/example/x"})).expect_err("a path");
         assert_eq!(error.code, ErrorCode::InputUnsafe);
         assert!(!error.to_string().contains("example"));
+        assert_eq!(error.at, "note");
+        let nested = json!({"a": [{"b_1": "x"}, {"b_1": "token=0123456789ab"}], "/x": 1});
+        assert_eq!(guard(&nested).map_err(|error| error.at), Err("a[1].b_1".to_owned()));
     }
 }

@@ -2,3 +2,4 @@
 
 pub mod extension;
 pub mod inbox;
+pub mod periodic_report;

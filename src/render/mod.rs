@@ -1,3 +1,12 @@
 //! How a packet or document looks: pure text.
 
+pub(crate) mod escape;
+pub(crate) mod html;
+pub(crate) mod labels;
+pub(crate) mod link;
+pub(crate) mod markdown;
 pub(crate) mod packet_text;
+pub(crate) mod page;
+pub(crate) mod prepare;
+pub(crate) mod report;
+pub(crate) mod shape;

@@ -2,20 +2,20 @@
 
 pub mod activation;
 pub mod archive;
+pub mod archive_root;
 pub mod artifact;
 pub mod audience;
 pub mod delivery;
 pub mod document;
 pub mod editorial;
-pub mod error;
 pub mod facts;
-pub mod generate;
 pub mod generation;
+pub mod hosted;
 pub mod identity;
 pub mod item;
 pub mod profile;
+pub mod projection;
 pub mod readiness;
-pub mod request;
 pub mod run;
 pub mod sink;
 pub mod source;

@@ -142,10 +142,11 @@ impl RunRequest {
 
     fn derive_identities(&mut self) -> Result<(), ContractError> {
         let identity = RunIdentity::of(self);
-        self.run_id = id_of("periodic_report", &identity)?;
+        let run_id = id_of("periodic_report", &identity)?;
         self.idempotency_key = id_of("run", &identity)?;
-        for (index, sink) in self.sink_receipts.iter_mut().enumerate() {
-            sink.derive_key(&self.run_id, &Label::named("sink_receipts").item(index))?;
+        self.run_id = run_id;
+        for sink in &mut self.sink_receipts {
+            sink.derive_key(&self.run_id)?;
         }
         Ok(())
     }

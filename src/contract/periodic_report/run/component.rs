@@ -145,6 +145,8 @@ pub struct SinkReceipt {
     #[serde(skip_serializing_if = "Option::is_none")]
     receipt_ref: Option<String>,
     idempotency_key: Option<String>,
+    #[serde(skip)]
+    given_at: Label,
 }
 
 #[derive(Serialize)]
@@ -167,6 +169,7 @@ impl SinkReceipt {
             readback_verified: fields.flag("readback_verified")?,
             receipt_ref: fields.optional_text("receipt_ref", 500)?,
             idempotency_key: fields.optional_text("idempotency_key", 128)?,
+            given_at: at.clone(),
         };
         if receipt.status == SinkStatus::Sent {
             require(at, "idempotency_key", receipt.idempotency_key.is_some())?;
@@ -200,7 +203,7 @@ impl SinkReceipt {
     }
 
     /// Puts the derived key in place; a supplied one must equal it, whatever the status.
-    pub(super) fn derive_key(&mut self, run_id: &str, at: &Label) -> Result<(), ContractError> {
+    pub(super) fn derive_key(&mut self, run_id: &str) -> Result<(), ContractError> {
         let recipe = SinkKey {
             run_id,
             sink_role: self.sink_role,
@@ -208,7 +211,7 @@ impl SinkReceipt {
         };
         let derived = id_of("delivery", &recipe)?;
         let given = self.idempotency_key.as_deref();
-        require_derived(at.field("idempotency_key"), given, &derived)?;
+        require_derived(self.given_at.field("idempotency_key"), given, &derived)?;
         self.idempotency_key = Some(derived);
         Ok(())
     }

@@ -1,0 +1,467 @@
+//! The page `html_artifact_v0`, presentation `editorial_dense_v2` (`docs/spec/report-design.md`).
+//!
+//! One file that reads without script, style or network. Every value goes through one cleaning
+//! function and one escaping function; style and script are constants whose digests make up the
+//! policy. Nothing of the closed appendix (ids, digests, times, source names) stands outside it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use askama::Template as _;
+
+use super::labels::{Labels, is_chinese, kind_index};
+use super::link::link;
+use super::markdown::limit;
+use super::page::{
+    Appendix, Cell, Fact, ItemLink, ItemView, Kicker, Page, RowView, RunRow, SectionView,
+    SourceRow, SourceView, Symbol, TagView, Text,
+};
+use super::prepare::prepare;
+use super::shape;
+use crate::contract::digest::policy_source;
+use crate::contract::error::{ContractError, ErrorCode};
+use crate::contract::periodic_report::document::{
+    GivenDocument, GivenSection, ItemPosition, VerifiedDocument,
+};
+use crate::contract::periodic_report::identity::content_digest;
+use crate::contract::periodic_report::item::Item;
+use crate::contract::periodic_report::vocabulary::{ContentKind, SourceStatus, Tone};
+
+const STYLE: &str = include_str!("templates/page.css").trim_ascii_end();
+const SCRIPT: &str = include_str!("templates/page.js").trim_ascii_end();
+const MAX_LINKS: usize = 3;
+const RTL: [&str; 10] = ["ar", "fa", "he", "ur", "ps", "sd", "ug", "yi", "dv", "ckb"];
+
+/// Renders a document as a page that carries `markdown`, its companion artifact.
+pub(crate) fn render(
+    verified: &VerifiedDocument<'_>,
+    markdown: &str,
+) -> Result<String, ContractError> {
+    let page = Builder::new(verified).page(markdown);
+    let mut out = String::with_capacity(16_384 + markdown.len() * 4);
+    page.render_into(&mut out).map_err(|_| {
+        let reason = "could not be written; report this as a defect";
+        ContractError::coded(ErrorCode::InternalError, "the page", reason)
+    })?;
+    Ok(out)
+}
+
+struct Builder<'a> {
+    verified: &'a VerifiedDocument<'a>,
+    document: &'a GivenDocument<'a>,
+    labels: &'static Labels,
+    language: Option<&'a str>,
+    /// The number of every primary item, by section and index.
+    numbers: BTreeMap<(usize, usize), usize>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(verified: &'a VerifiedDocument<'a>) -> Self {
+        let document = verified.document();
+        let mut numbers = BTreeMap::new();
+        for (section, view) in document.sections.iter().enumerate() {
+            for (index, item) in view.items.iter().enumerate() {
+                if item.is_primary() {
+                    numbers.insert((section, index), numbers.len() + 1);
+                }
+            }
+        }
+        let language = document.editorial.profile.language.as_deref();
+        Self {
+            verified,
+            document,
+            labels: Labels::of(language),
+            language,
+            numbers,
+        }
+    }
+
+    fn page(&self, markdown: &'a str) -> Page<'a> {
+        let editorial = &self.document.editorial;
+        let primary = self.language.map(primary_tag).unwrap_or_default();
+        let kicker = editorial.profile.kicker.as_deref();
+        Page {
+            lang: self.language.unwrap_or("und"),
+            rtl: RTL.contains(&primary.as_str()),
+            cjk: ["zh", "ja", "ko"].contains(&primary.as_str()),
+            own: match primary.as_str() {
+                "" | "en" | "zh" => "",
+                _ => " lang=\"en\"",
+            },
+            gap: if is_chinese(self.language) { "" } else { " " },
+            l: self.labels,
+            policy: policy(),
+            style: STYLE,
+            script: SCRIPT,
+            symbols: self.symbols(),
+            title: prepare(&self.document.title, limit::TITLE),
+            kicker: Kicker {
+                text: kicker.map_or(Cow::Borrowed(self.labels.kicker), |text| prepare(text, 120)),
+                is_own: kicker.is_none(),
+            },
+            period: self.period(),
+            lead: editorial.summary.as_deref().map(|text| prepare(text, limit::SUMMARY)),
+            facts: self.facts(),
+            brief: self.brief(),
+            partial: self.is_partial(),
+            shape: shape::of(self.document, self.labels),
+            total: self.numbers.len(),
+            sections: self.sections(),
+            appendix: self.appendix(markdown),
+            markdown,
+        }
+    }
+
+    fn period(&self) -> String {
+        match &self.document.editorial.profile.period_label {
+            Some(label) => prepare(label, limit::PERIOD).into_owned(),
+            None => {
+                let (start, end) = &self.document.period;
+                format!("{} — {}", prepare(start, limit::STAMP), prepare(end, limit::STAMP))
+            }
+        }
+    }
+
+    fn items(&self) -> impl Iterator<Item = &'a Item> + use<'a> {
+        self.document.sections.iter().flat_map(|section| &section.items)
+    }
+
+    /// Only the shapes of kinds that are there; notes always use the dot.
+    fn symbols(&self) -> Vec<Symbol> {
+        let mut names: Vec<&'static str> = Vec::new();
+        for item in self.items() {
+            let has_shape = item.content_kind.is_some() || item.is_primary();
+            let name = symbol(item.content_kind);
+            if has_shape && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        SPRITE
+            .iter()
+            .filter(|(name, _)| names.contains(name))
+            .map(|(name, path)| Symbol { name, path })
+            .collect()
+    }
+
+    fn facts(&self) -> Vec<Fact<'a>> {
+        let highlights = &self.document.editorial.profile.highlights;
+        if highlights.is_empty() {
+            return self.counts();
+        }
+        highlights
+            .iter()
+            .map(|highlight| Fact {
+                label: prepare(&highlight.label, 80),
+                value: prepare(&highlight.value, 48),
+                detail: highlight.detail.as_deref().map(|text| prepare(text, 160)),
+                tone: highlight.tone.unwrap_or(Tone::Neutral).as_str(),
+                is_own: false,
+            })
+            .collect()
+    }
+
+    fn counts(&self) -> Vec<Fact<'a>> {
+        let body = self.document.sections.iter().filter(|section| section.is_in_body());
+        let counts = [
+            (self.labels.sections, body.count()),
+            (self.labels.items, self.numbers.len()),
+            (self.labels.sources, self.document.sources.len()),
+        ];
+        counts
+            .into_iter()
+            .map(|(label, count)| Fact {
+                label: Cow::Borrowed(label),
+                value: Cow::Owned(count.to_string()),
+                detail: None,
+                tone: Tone::Neutral.as_str(),
+                is_own: true,
+            })
+            .collect()
+    }
+
+    fn is_partial(&self) -> bool {
+        let is_read = |status| status == SourceStatus::Complete;
+        self.document.sources.iter().any(|source| !is_read(source.status))
+            || self.items().any(|item| item.is_kind(ContentKind::Coverage))
+    }
+
+    fn item_at(&self, position: &ItemPosition) -> &'a Item {
+        &self.document.sections[position.section].items[position.item]
+    }
+
+    fn item_link(&self, position: &ItemPosition, text: &'a str, limit: usize) -> ItemLink<'a> {
+        ItemLink {
+            number: self.numbers.get(&(position.section, position.item)).copied().unwrap_or(0),
+            text: prepare(text, limit),
+        }
+    }
+
+    /// The four questions; left out when none of them has an answer.
+    fn brief(&self) -> Vec<Cell<'a>> {
+        let titled = |kinds: &'static [ContentKind]| {
+            self.select(kinds)
+                .map(|(position, item)| self.item_link(position, &item.title, limit::ITEM_TITLE))
+                .collect::<Vec<_>>()
+        };
+        let changed = titled(&[ContentKind::Outcome, ContentKind::Decision]);
+        let risks = titled(&[ContentKind::Risk]);
+        let mut next = titled(&[ContentKind::NextAction]);
+        if next.is_empty() {
+            next.extend(self.next_fallback());
+        }
+        let asks: Vec<ItemLink<'a>> = self
+            .select(&[
+                ContentKind::Outcome,
+                ContentKind::Decision,
+                ContentKind::Risk,
+                ContentKind::NextAction,
+            ])
+            .filter(|(_, item)| item.tags.iter().any(|tag| tag.as_str() == "ask"))
+            .map(|(position, item)| {
+                let text = item.next_action.as_deref().unwrap_or(&item.title);
+                self.item_link(position, text, limit::REFERENCE)
+            })
+            .collect();
+        if [&changed, &risks, &next, &asks].into_iter().all(Vec::is_empty) {
+            return Vec::new();
+        }
+        vec![
+            self.cell("chg", &self.labels.changed, changed),
+            self.cell("risk", &self.labels.at_risk, risks),
+            self.cell("nxt", &self.labels.what_next, next),
+            self.cell("ask", &self.labels.needed, asks),
+        ]
+    }
+
+    /// Primary items of some kinds in the order of the summary compiler.
+    fn select(
+        &self,
+        kinds: &'static [ContentKind],
+    ) -> impl Iterator<Item = (&'a ItemPosition, &'a Item)> + use<'a, '_> {
+        let positions = self.verified.compiler_order().iter();
+        positions
+            .map(|position| (position, self.item_at(position)))
+            .filter(|(_, item)| item.content_kind.is_some_and(|kind| kinds.contains(&kind)))
+    }
+
+    fn next_fallback(&self) -> Option<ItemLink<'a>> {
+        // The same fallback as the summary: only the first item of a role speaks for it.
+        let risk = self.select(&[ContentKind::Risk]).next();
+        let outcome = self.select(&[ContentKind::Outcome, ContentKind::Decision]).next();
+        [risk, outcome].into_iter().flatten().find_map(|(position, item)| {
+            let next = item.next_action.as_deref()?;
+            Some(self.item_link(position, next, limit::REFERENCE))
+        })
+    }
+
+    fn cell(
+        &self,
+        class: &'static str,
+        question: &'static super::labels::Question,
+        mut links: Vec<ItemLink<'a>>,
+    ) -> Cell<'a> {
+        let omitted = links.split_off(links.len().min(MAX_LINKS));
+        let more = omitted.first().map(|first| ItemLink {
+            number: first.number,
+            text: Cow::Owned(self.labels.more(omitted.len())),
+        });
+        Cell {
+            class,
+            question,
+            links,
+            more,
+        }
+    }
+
+    fn sections(&self) -> Vec<SectionView<'a>> {
+        let body = self.document.sections.iter().enumerate();
+        body.filter(|(_, section)| section.is_in_body())
+            .map(|(index, section)| self.section(index, section))
+            .collect()
+    }
+
+    fn section(&self, index: usize, section: &'a GivenSection) -> SectionView<'a> {
+        let items = section.items.iter().enumerate();
+        let items: Vec<ItemView<'a>> = items
+            .filter(|(_, item)| item.is_primary())
+            .map(|(at, item)| {
+                let number = self.numbers.get(&(index, at)).copied().unwrap_or(0);
+                self.item(number, item)
+            })
+            .collect();
+        SectionView {
+            id: section.section_id.as_str(),
+            title: prepare(&section.title, limit::SECTION),
+            count: self.labels.item_count(items.len()),
+            items,
+        }
+    }
+
+    fn item(&self, number: usize, item: &'a Item) -> ItemView<'a> {
+        let kind = item.content_kind;
+        ItemView {
+            number,
+            kind: kind.map_or("unspecified", |kind| kind.as_str()),
+            kind_name: kind.map(|kind| self.labels.kind(Some(kind))),
+            class: colour(kind),
+            symbol: symbol(kind),
+            title: prepare(&item.title, limit::ITEM_TITLE),
+            summary: prepare(&item.summary, limit::ITEM_SUMMARY),
+            status: item.status.as_deref().map(|text| prepare(text, limit::STATUS)),
+            tags: item.tags.iter().map(|tag| self.tag(item, tag)).collect(),
+            details: item
+                .details
+                .iter()
+                .map(|detail| RowView {
+                    label: prepare(&detail.label, limit::DETAIL_LABEL),
+                    text: prepare(&detail.text, limit::DETAIL_TEXT),
+                })
+                .collect(),
+            next: item.next_action.as_deref().map(|text| prepare(text, limit::REFERENCE)),
+            source: item.source_ref.as_deref().map(source),
+        }
+    }
+
+    fn tag(&self, item: &'a Item, tag: &'a crate::contract::ids::Token) -> TagView<'a> {
+        let is_ask = tag.as_str() == "ask";
+        let name = if is_ask { self.labels.ask } else { tag.as_str() };
+        let label = item.tag_labels.get(tag);
+        TagView {
+            class: if is_ask { "ask-tag" } else { "tag" },
+            text: label.map_or(Cow::Borrowed(name), |label| prepare(label, 64)),
+        }
+    }
+
+    fn appendix(&self, markdown: &str) -> Appendix<'a> {
+        let mut groups = Vec::new();
+        for section in &self.document.sections {
+            let notes = section.items.iter().filter(|item| !item.is_primary());
+            let items: Vec<ItemView<'a>> = notes.map(|item| self.item(0, item)).collect();
+            if !items.is_empty() {
+                groups.push(SectionView {
+                    id: section.section_id.as_str(),
+                    title: prepare(&section.title, limit::SECTION),
+                    count: String::new(),
+                    items,
+                });
+            }
+        }
+        Appendix {
+            hint: self.hint(groups.iter().map(|group| group.items.len()).sum()),
+            groups,
+            rows: self.run_rows(markdown),
+            sources: self.document.sources.iter().map(|one| self.source_row(one)).collect(),
+        }
+    }
+
+    fn hint(&self, notes: usize) -> String {
+        let l = self.labels;
+        let mut hint = format!("{} {notes} · {}{}", l.notes, l.sources, l.separator);
+        let counted = SourceStatus::CHOICES.iter().enumerate().filter_map(|(index, (_, status))| {
+            let sources = self.document.sources.iter();
+            let count = sources.filter(|source| source.status == *status).count();
+            (count > 0).then(|| format!("{} {count}", l.statuses[index]))
+        });
+        let counted: Vec<String> = counted.collect();
+        let joint = if is_chinese(self.language) { "，" } else { ", " };
+        hint.push_str(&match counted.is_empty() {
+            true => "0".to_owned(),
+            false => counted.join(joint),
+        });
+        hint
+    }
+
+    fn run_rows(&self, markdown: &str) -> Vec<RunRow<'a>> {
+        let l = self.labels;
+        let document = self.document;
+        let profile = format!(
+            "{} · {}",
+            document.profile.profile_id, document.profile.profile_version
+        );
+        let (start, end) = &document.period;
+        let window = format!("{} – {}", prepare(start, limit::STAMP), prepare(end, limit::STAMP));
+        let row = |label, text: Text<'a>, code| RunRow { label, text, code };
+        vec![
+            row(l.profile, Cow::Owned(profile), false),
+            row(l.generated, prepare(&document.generated_at, limit::STAMP), false),
+            row(l.window, Cow::Owned(window), false),
+            row(l.document, Cow::Borrowed(document.digest()), true),
+            row("Markdown", Cow::Owned(content_digest(markdown)), true),
+        ]
+    }
+
+    fn source_row(
+        &self,
+        source: &'a crate::contract::periodic_report::document::GivenSource,
+    ) -> SourceRow<'a> {
+        let index = SourceStatus::CHOICES
+            .iter()
+            .position(|(_, status)| *status == source.status)
+            .unwrap_or(3);
+        SourceRow {
+            id: source.source_id.as_str(),
+            status: self.labels.statuses[index],
+            count: source.item_count.map(|count| count.to_string()).unwrap_or_default(),
+            snapshot: source
+                .snapshot_digest
+                .as_deref()
+                .map(|digest| prepare(digest, 256)),
+        }
+    }
+}
+
+fn source(reference: &str) -> SourceView<'_> {
+    let text = prepare(reference, limit::REFERENCE);
+    SourceView {
+        link: link(reference, &text),
+        text,
+    }
+}
+
+fn primary_tag(language: &str) -> String {
+    let primary = language.split('-').next().unwrap_or("");
+    primary.to_ascii_lowercase()
+}
+
+/// Colour tells urgency: only risks have the warm one.
+pub(super) fn colour(kind: Option<ContentKind>) -> &'static str {
+    match kind {
+        Some(ContentKind::Risk) => "r",
+        _ => "a",
+    }
+}
+
+/// Shape tells the kind.
+pub(super) fn symbol(kind: Option<ContentKind>) -> &'static str {
+    match kind_index(kind) {
+        index @ 0..=5 => SPRITE[index].0,
+        _ => "other",
+    }
+}
+
+const SPRITE: [(&str, &str); 7] = [
+    ("outcome", r#"<path d="M1 1h8v8H1z"/>"#),
+    ("decision", r#"<path d="M5 0l5 5-5 5-5-5z"/>"#),
+    (
+        "progress",
+        r#"<path d="M1 1h8v8H1zm1.8 1.8v4.4h4.4V2.8z" fill-rule="evenodd"/>"#,
+    ),
+    (
+        "capability_change",
+        r#"<path d="M3.5.5h3v3h3v3h-3v3h-3v-3h-3v-3h3z"/>"#,
+    ),
+    ("risk", r#"<path d="M5 .4l4.9 9.2H.1z"/>"#),
+    (
+        "next_action",
+        r#"<path d="M5 .4a4.6 4.6 0 100 9.2A4.6 4.6 0 005 .4zm0 2.2a2.4 2.4 0 110 4.8 2.4 2.4 0 010-4.8z" fill-rule="evenodd"/>"#,
+    ),
+    ("other", r#"<circle cx="5" cy="5" r="2.6"/>"#),
+];
+
+fn policy() -> String {
+    format!(
+        "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",
+        policy_source(STYLE),
+        policy_source(SCRIPT)
+    )
+}
