@@ -200,6 +200,9 @@ mod tests {
         assert!(!error.to_string().contains("example"));
         assert_eq!(error.at, "note");
         let nested = json!({"a": [{"b_1": "x"}, {"b_1": "token=0123456789ab"}], "/x": 1});
-        assert_eq!(guard(&nested).map_err(|error| error.at), Err("a[1].b_1".to_owned()));
+        assert_eq!(
+            guard(&nested).map_err(|error| error.at),
+            Err("a[1].b_1".to_owned())
+        );
     }
 }

@@ -100,7 +100,10 @@ impl<'a> Builder<'a> {
                 is_own: kicker.is_none(),
             },
             period: self.period(),
-            lead: editorial.summary.as_deref().map(|text| prepare(text, limit::SUMMARY)),
+            lead: editorial
+                .summary
+                .as_deref()
+                .map(|text| prepare(text, limit::SUMMARY)),
             facts: self.facts(),
             brief: self.brief(),
             partial: self.is_partial(),
@@ -117,13 +120,20 @@ impl<'a> Builder<'a> {
             Some(label) => prepare(label, limit::PERIOD).into_owned(),
             None => {
                 let (start, end) = &self.document.period;
-                format!("{} — {}", prepare(start, limit::STAMP), prepare(end, limit::STAMP))
+                format!(
+                    "{} — {}",
+                    prepare(start, limit::STAMP),
+                    prepare(end, limit::STAMP)
+                )
             }
         }
     }
 
     fn items(&self) -> impl Iterator<Item = &'a Item> + use<'a> {
-        self.document.sections.iter().flat_map(|section| &section.items)
+        self.document
+            .sections
+            .iter()
+            .flat_map(|section| &section.items)
     }
 
     /// Only the shapes of kinds that are there; notes always use the dot.
@@ -161,7 +171,11 @@ impl<'a> Builder<'a> {
     }
 
     fn counts(&self) -> Vec<Fact<'a>> {
-        let body = self.document.sections.iter().filter(|section| section.is_in_body());
+        let body = self
+            .document
+            .sections
+            .iter()
+            .filter(|section| section.is_in_body());
         let counts = [
             (self.labels.sections, body.count()),
             (self.labels.items, self.numbers.len()),
@@ -181,7 +195,10 @@ impl<'a> Builder<'a> {
 
     fn is_partial(&self) -> bool {
         let is_read = |status| status == SourceStatus::Complete;
-        self.document.sources.iter().any(|source| !is_read(source.status))
+        self.document
+            .sources
+            .iter()
+            .any(|source| !is_read(source.status))
             || self.items().any(|item| item.is_kind(ContentKind::Coverage))
     }
 
@@ -191,7 +208,11 @@ impl<'a> Builder<'a> {
 
     fn item_link(&self, position: &ItemPosition, text: &'a str, limit: usize) -> ItemLink<'a> {
         ItemLink {
-            number: self.numbers.get(&(position.section, position.item)).copied().unwrap_or(0),
+            number: self
+                .numbers
+                .get(&(position.section, position.item))
+                .copied()
+                .unwrap_or(0),
             text: prepare(text, limit),
         }
     }
@@ -222,7 +243,10 @@ impl<'a> Builder<'a> {
                 self.item_link(position, text, limit::REFERENCE)
             })
             .collect();
-        if [&changed, &risks, &next, &asks].into_iter().all(Vec::is_empty) {
+        if [&changed, &risks, &next, &asks]
+            .into_iter()
+            .all(Vec::is_empty)
+        {
             return Vec::new();
         }
         vec![
@@ -247,11 +271,16 @@ impl<'a> Builder<'a> {
     fn next_fallback(&self) -> Option<ItemLink<'a>> {
         // The same fallback as the summary: only the first item of a role speaks for it.
         let risk = self.select(&[ContentKind::Risk]).next();
-        let outcome = self.select(&[ContentKind::Outcome, ContentKind::Decision]).next();
-        [risk, outcome].into_iter().flatten().find_map(|(position, item)| {
-            let next = item.next_action.as_deref()?;
-            Some(self.item_link(position, next, limit::REFERENCE))
-        })
+        let outcome = self
+            .select(&[ContentKind::Outcome, ContentKind::Decision])
+            .next();
+        [risk, outcome]
+            .into_iter()
+            .flatten()
+            .find_map(|(position, item)| {
+                let next = item.next_action.as_deref()?;
+                Some(self.item_link(position, next, limit::REFERENCE))
+            })
     }
 
     fn cell(
@@ -307,7 +336,10 @@ impl<'a> Builder<'a> {
             symbol: symbol(kind),
             title: prepare(&item.title, limit::ITEM_TITLE),
             summary: prepare(&item.summary, limit::ITEM_SUMMARY),
-            status: item.status.as_deref().map(|text| prepare(text, limit::STATUS)),
+            status: item
+                .status
+                .as_deref()
+                .map(|text| prepare(text, limit::STATUS)),
             tags: item.tags.iter().map(|tag| self.tag(item, tag)).collect(),
             details: item
                 .details
@@ -317,14 +349,21 @@ impl<'a> Builder<'a> {
                     text: prepare(&detail.text, limit::DETAIL_TEXT),
                 })
                 .collect(),
-            next: item.next_action.as_deref().map(|text| prepare(text, limit::REFERENCE)),
+            next: item
+                .next_action
+                .as_deref()
+                .map(|text| prepare(text, limit::REFERENCE)),
             source: item.source_ref.as_deref().map(source),
         }
     }
 
     fn tag(&self, item: &'a Item, tag: &'a crate::contract::ids::Token) -> TagView<'a> {
         let is_ask = tag.as_str() == "ask";
-        let name = if is_ask { self.labels.ask } else { tag.as_str() };
+        let name = if is_ask {
+            self.labels.ask
+        } else {
+            tag.as_str()
+        };
         let label = item.tag_labels.get(tag);
         TagView {
             class: if is_ask { "ask-tag" } else { "tag" },
@@ -350,20 +389,33 @@ impl<'a> Builder<'a> {
             hint: self.hint(groups.iter().map(|group| group.items.len()).sum()),
             groups,
             rows: self.run_rows(markdown),
-            sources: self.document.sources.iter().map(|one| self.source_row(one)).collect(),
+            sources: self
+                .document
+                .sources
+                .iter()
+                .map(|one| self.source_row(one))
+                .collect(),
         }
     }
 
     fn hint(&self, notes: usize) -> String {
         let l = self.labels;
         let mut hint = format!("{} {notes} · {}{}", l.notes, l.sources, l.separator);
-        let counted = SourceStatus::CHOICES.iter().enumerate().filter_map(|(index, (_, status))| {
-            let sources = self.document.sources.iter();
-            let count = sources.filter(|source| source.status == *status).count();
-            (count > 0).then(|| format!("{} {count}", l.statuses[index]))
-        });
+        let counted =
+            SourceStatus::CHOICES
+                .iter()
+                .enumerate()
+                .filter_map(|(index, (_, status))| {
+                    let sources = self.document.sources.iter();
+                    let count = sources.filter(|source| source.status == *status).count();
+                    (count > 0).then(|| format!("{} {count}", l.statuses[index]))
+                });
         let counted: Vec<String> = counted.collect();
-        let joint = if is_chinese(self.language) { "，" } else { ", " };
+        let joint = if is_chinese(self.language) {
+            "，"
+        } else {
+            ", "
+        };
         hint.push_str(&match counted.is_empty() {
             true => "0".to_owned(),
             false => counted.join(joint),
@@ -379,11 +431,19 @@ impl<'a> Builder<'a> {
             document.profile.profile_id, document.profile.profile_version
         );
         let (start, end) = &document.period;
-        let window = format!("{} – {}", prepare(start, limit::STAMP), prepare(end, limit::STAMP));
+        let window = format!(
+            "{} – {}",
+            prepare(start, limit::STAMP),
+            prepare(end, limit::STAMP)
+        );
         let row = |label, text: Text<'a>, code| RunRow { label, text, code };
         vec![
             row(l.profile, Cow::Owned(profile), false),
-            row(l.generated, prepare(&document.generated_at, limit::STAMP), false),
+            row(
+                l.generated,
+                prepare(&document.generated_at, limit::STAMP),
+                false,
+            ),
             row(l.window, Cow::Owned(window), false),
             row(l.document, Cow::Borrowed(document.digest()), true),
             row("Markdown", Cow::Owned(content_digest(markdown)), true),
@@ -401,7 +461,10 @@ impl<'a> Builder<'a> {
         SourceRow {
             id: source.source_id.as_str(),
             status: self.labels.statuses[index],
-            count: source.item_count.map(|count| count.to_string()).unwrap_or_default(),
+            count: source
+                .item_count
+                .map(|count| count.to_string())
+                .unwrap_or_default(),
             snapshot: source
                 .snapshot_digest
                 .as_deref()

@@ -67,7 +67,11 @@ pub(crate) struct Question {
 impl Labels {
     /// Returns the labels for an editorial language.
     pub fn of(language: Option<&str>) -> &'static Self {
-        if is_chinese(language) { &CHINESE } else { &ENGLISH }
+        if is_chinese(language) {
+            &CHINESE
+        } else {
+            &ENGLISH
+        }
     }
 
     /// Returns the name of a kind; an untyped item is a note.

@@ -94,7 +94,11 @@ mod tests {
             ("https://[::1]:80/a#b", "[::1]:80/a"),
         ];
         for (reference, expected) in cases {
-            assert_eq!(shown_of(reference).as_deref(), Some(expected), "{reference}");
+            assert_eq!(
+                shown_of(reference).as_deref(),
+                Some(expected),
+                "{reference}"
+            );
         }
         let long = format!("https://a.example/{}", "x".repeat(90));
         assert_eq!(shown_of(&long).map(|text| text::length(&text)), Some(81));

@@ -29,7 +29,11 @@ pub(crate) fn render(verified: &VerifiedDocument<'_>) -> String {
     let labels = Labels::of(document.editorial.profile.language.as_deref());
     let mut out = String::new();
     push_head(&mut out, document, labels);
-    for section in document.sections.iter().filter(|section| section.is_in_body()) {
+    for section in document
+        .sections
+        .iter()
+        .filter(|section| section.is_in_body())
+    {
         push_section(&mut out, section, labels);
     }
     push_appendix(&mut out, document, labels);
@@ -106,7 +110,10 @@ fn push_item(out: &mut String, item: &Item, labels: &Labels) {
     }
     if let Some(next) = &item.next_action {
         let next = prepare(next, limit::REFERENCE);
-        push_line(out, &["  - **", labels.next, labels.separator, "** ", &next]);
+        push_line(
+            out,
+            &["  - **", labels.next, labels.separator, "** ", &next],
+        );
     }
 }
 

@@ -133,7 +133,10 @@ mod tests {
             prepare("a\u{202e}b\u{2066}c\u{200f}d\u{feff}e\u{1b}f", 99),
             "a\u{fffd}b\u{fffd}cde\u{fffd}f"
         );
-        assert_eq!(prepare("x\u{200d}y\u{85}z\u{9b}", 99), "x\u{200d}y z\u{fffd}");
+        assert_eq!(
+            prepare("x\u{200d}y\u{85}z\u{9b}", 99),
+            "x\u{200d}y z\u{fffd}"
+        );
     }
 
     #[test]

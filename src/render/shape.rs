@@ -107,7 +107,11 @@ fn draw(columns: &[Column], window: &Window, labels: &Labels, caption: &str) -> 
         push_column(&mut marks, column, centre, height);
         let name = day_name(index, columns.len(), window, labels);
         if index % every == 0 {
-            let text = format!(r#"<text x="{}" y="{}">{name}</text>"#, number(centre), height - 4);
+            let text = format!(
+                r#"<text x="{}" y="{}">{name}</text>"#,
+                number(centre),
+                height - 4
+            );
             marks.push_str(&text);
         }
         sentence.push(format!("{name}: {}", height_of(column)));

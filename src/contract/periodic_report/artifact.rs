@@ -268,7 +268,11 @@ impl<'a> GivenArtifact<'a> {
         fields.constant("schema_version", ArtifactSchema::TEXT)?;
         let content = read_content(&mut fields)?;
         let place = at.field("content_digest");
-        require_derived(place, Some(&digest.content_digest), &content_digest(content))?;
+        require_derived(
+            place,
+            Some(&digest.content_digest),
+            &content_digest(content),
+        )?;
         let place = at.field("document_digest");
         require_derived(place, Some(&digest.document_digest), document_digest)?;
         fields.with("boundary", check_boundary)?;

@@ -78,7 +78,10 @@ impl RoutingRule {
             &rule.tags_any,
         ];
         if selectors.into_iter().all(Vec::is_empty) {
-            return Err(ContractError::invalid(at, "must declare at least one selector"));
+            return Err(ContractError::invalid(
+                at,
+                "must declare at least one selector",
+            ));
         }
         fields.finish(rule)
     }
@@ -115,7 +118,10 @@ impl Recipient {
         for (at, value) in rules {
             let rule = RoutingRule::parse(&at, value)?;
             if sorted.insert(rule.rule_id.clone(), rule).is_some() {
-                return Err(ContractError::invalid(at.field("rule_id"), "names a rule twice"));
+                return Err(ContractError::invalid(
+                    at.field("rule_id"),
+                    "names a rule twice",
+                ));
             }
         }
         if owned_domains.is_empty() && sorted.is_empty() {
@@ -151,12 +157,18 @@ impl AudiencePolicy {
         let place = fields.at("recipients");
         at_most(&place, &list, MOST)?;
         if list.is_empty() {
-            return Err(ContractError::invalid(place, "must hold at least one recipient"));
+            return Err(ContractError::invalid(
+                place,
+                "must hold at least one recipient",
+            ));
         }
         let mut sorted = BTreeMap::new();
         for (at, value) in list {
             let recipient = Recipient::parse(&at, value)?;
-            if sorted.insert(recipient.recipient_id.clone(), recipient).is_some() {
+            if sorted
+                .insert(recipient.recipient_id.clone(), recipient)
+                .is_some()
+            {
                 let place = at.field("recipient_id");
                 return Err(ContractError::invalid(place, "names a recipient twice"));
             }
@@ -177,7 +189,10 @@ fn parse_visibilities(fields: &mut Fields<'_>) -> Result<Vec<Visibility>, Contra
     let place = fields.at("eligible_visibilities");
     at_most(&place, &list, Visibility::CHOICES.len())?;
     if list.is_empty() {
-        return Err(ContractError::invalid(place, "must name at least one visibility"));
+        return Err(ContractError::invalid(
+            place,
+            "must name at least one visibility",
+        ));
     }
     let mut set = std::collections::BTreeSet::new();
     for (at, value) in list {

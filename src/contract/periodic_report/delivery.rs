@@ -114,7 +114,10 @@ impl SinkResult {
             let key = (result.sink_role, result.sink_id.clone());
             if results.insert(key, result).is_some() {
                 let place = at.field("sink_id");
-                return Err(ContractError::invalid(place, "has two results for one sink"));
+                return Err(ContractError::invalid(
+                    place,
+                    "has two results for one sink",
+                ));
             }
         }
         Ok(results)

@@ -119,7 +119,10 @@ fn parse_sources(fields: &mut Fields<'_>) -> Result<Vec<SourceResult>, ContractE
     for (at, value) in fields.list("sources")? {
         let source = SourceResult::parse(&at, value)?;
         if !seen.insert(source.source_id.clone()) {
-            return Err(ContractError::invalid(at.field("source_id"), "names a source twice"));
+            return Err(ContractError::invalid(
+                at.field("source_id"),
+                "names a source twice",
+            ));
         }
         sources.push(source);
     }

@@ -76,7 +76,10 @@ impl EditorialProfile {
             highlights: parse_highlights(&mut fields)?,
         };
         match editorial.is_empty() {
-            true => Err(ContractError::invalid(at, "must say something or be left out")),
+            true => Err(ContractError::invalid(
+                at,
+                "must say something or be left out",
+            )),
             false => fields.finish(editorial),
         }
     }

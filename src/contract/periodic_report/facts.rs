@@ -143,9 +143,8 @@ fn allowed(kind: TriggerKind) -> &'static [&'static str] {
 
 fn refuse_unknown(fields: &Fields<'_>, kind: TriggerKind) -> Result<(), ContractError> {
     let is_segment = kind == TriggerKind::BoundedSegmentMilestone;
-    let is_known = |name: &str| {
-        allowed(kind).contains(&name) || (is_segment && STAGE_FACTS.contains(&name))
-    };
+    let is_known =
+        |name: &str| allowed(kind).contains(&name) || (is_segment && STAGE_FACTS.contains(&name));
     match fields.as_map().keys().any(|name| !is_known(name)) {
         false => Ok(()),
         true => Err(ContractError::invalid(

@@ -122,7 +122,10 @@ fn parse_receipts(
         let is_new = artifacts.insert(receipt.artifact_id.clone())
             && renderers.insert(receipt.renderer_id.clone());
         if !is_new {
-            return Err(ContractError::invalid(at, "names an artifact or renderer twice"));
+            return Err(ContractError::invalid(
+                at,
+                "names an artifact or renderer twice",
+            ));
         }
         receipts.push(receipt);
     }

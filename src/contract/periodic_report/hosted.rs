@@ -81,14 +81,20 @@ impl HostedReadback {
     fn require_all(&self, fields: &Fields<'_>) -> Result<(), ContractError> {
         let given = [
             ("release_readback", self.release_readback.is_some()),
-            ("access_scope_readback", self.access_scope_readback.is_some()),
+            (
+                "access_scope_readback",
+                self.access_scope_readback.is_some(),
+            ),
             ("content_readback", self.content_readback.is_some()),
         ];
         if let Some((name, _)) = given.into_iter().find(|(_, is_given)| !is_given) {
             let reason = "is required for a hosted page that is sent";
             return Err(ContractError::invalid(fields.at(name), reason));
         }
-        let is_released = self.release_readback.as_ref().is_some_and(|release| release.verified);
+        let is_released = self
+            .release_readback
+            .as_ref()
+            .is_some_and(|release| release.verified);
         match is_released {
             true => Ok(()),
             false => Err(ContractError::invalid(

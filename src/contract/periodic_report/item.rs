@@ -142,7 +142,9 @@ impl Item {
     }
 
     fn check(&self, at: &Label) -> Result<(), ContractError> {
-        let is_supporting_kind = self.content_kind.is_some_and(ContentKind::is_supporting_only);
+        let is_supporting_kind = self
+            .content_kind
+            .is_some_and(ContentKind::is_supporting_only);
         if !self.is_primary() {
             return Ok(());
         }
@@ -278,9 +280,7 @@ fn read_tokens_as_given(
         .collect()
 }
 
-fn read_labels_as_given(
-    fields: &mut Fields<'_>,
-) -> Result<BTreeMap<Token, String>, ContractError> {
+fn read_labels_as_given(fields: &mut Fields<'_>) -> Result<BTreeMap<Token, String>, ContractError> {
     let Some(value) = fields.some("tag_labels") else {
         return Ok(BTreeMap::new());
     };

@@ -138,7 +138,10 @@ fn unique<T>(
 ) -> Result<(), ContractError> {
     match sorted.insert(id.clone(), binding) {
         None => Ok(()),
-        Some(_) => Err(ContractError::invalid(at, "names an id that is already bound")),
+        Some(_) => Err(ContractError::invalid(
+            at,
+            "names an id that is already bound",
+        )),
     }
 }
 
@@ -365,7 +368,13 @@ mod tests {
 
     #[test]
     fn zone_names_are_checked_in_shape_only() {
-        for zone in ["UTC", "Europe/Paris", "America/Argentina/Buenos_Aires", "Etc/GMT+8", "No/Such"] {
+        for zone in [
+            "UTC",
+            "Europe/Paris",
+            "America/Argentina/Buenos_Aires",
+            "Etc/GMT+8",
+            "No/Such",
+        ] {
             assert!(is_zone_shape(zone), "{zone}");
         }
         for zone in ["", "/x", "Europe/", "9/x", "A b"] {

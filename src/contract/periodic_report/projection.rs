@@ -97,10 +97,7 @@ fn read_warnings<'a>(fields: &mut Fields<'a>) -> Result<Vec<(Label, &'a Value)>,
     }
 }
 
-fn read_status(
-    fields: &mut Fields<'_>,
-    has_warnings: bool,
-) -> Result<SourceStatus, ContractError> {
+fn read_status(fields: &mut Fields<'_>, has_warnings: bool) -> Result<SourceStatus, ContractError> {
     let derived = match has_warnings {
         true => SourceStatus::Partial,
         false => SourceStatus::Complete,
@@ -116,10 +113,16 @@ fn parse_items(fields: &mut Fields<'_>) -> Result<Vec<Item>, ContractError> {
     for (at, value) in fields.list("items")? {
         let item = Item::parse(&at, value)?;
         if item.content_kind.is_none() {
-            return Err(ContractError::invalid(at.field("content_kind"), "is required"));
+            return Err(ContractError::invalid(
+                at.field("content_kind"),
+                "is required",
+            ));
         }
         if !seen.insert(item.item_id.clone()) {
-            return Err(ContractError::invalid(at.field("item_id"), "names an item twice"));
+            return Err(ContractError::invalid(
+                at.field("item_id"),
+                "names an item twice",
+            ));
         }
         items.push(item);
     }

@@ -84,7 +84,10 @@ impl ReadinessRequest {
         let mut observed = BTreeMap::new();
         for (at, value) in fields.list_or_empty("extension_receipts")? {
             let receipt = ExtensionReceipt::parse(&at, value)?;
-            if observed.insert(receipt.extension_id.clone(), receipt).is_some() {
+            if observed
+                .insert(receipt.extension_id.clone(), receipt)
+                .is_some()
+            {
                 let place = at.field("extension_id");
                 return Err(ContractError::invalid(place, "names an extension twice"));
             }

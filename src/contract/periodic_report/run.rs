@@ -29,9 +29,8 @@ pub fn read_window(at: &Label, value: &Value) -> Result<Window, ContractError> {
     let mut fields = Fields::open(at, value)?;
     let start_at = fields.with("start_at", read_timestamp)?;
     let end_at = fields.with("end_at", read_timestamp)?;
-    let window = Window::new(start_at, end_at).ok_or_else(|| {
-        ContractError::invalid(at, "must start strictly before it ends")
-    })?;
+    let window = Window::new(start_at, end_at)
+        .ok_or_else(|| ContractError::invalid(at, "must start strictly before it ends"))?;
     fields.finish(window)
 }
 
@@ -191,19 +190,25 @@ struct TriggerIdentity<'a> {
 
 impl<'a> RunIdentity<'a> {
     fn of(request: &'a RunRequest) -> Self {
-        let sources = request.source_snapshots.iter().map(|source| SourceIdentity {
-            source_id: &source.source_id,
-            source_kind: &source.source_kind,
-        });
+        let sources = request
+            .source_snapshots
+            .iter()
+            .map(|source| SourceIdentity {
+                source_id: &source.source_id,
+                source_kind: &source.source_kind,
+            });
         let sinks = request.sink_receipts.iter().map(|sink| SinkIdentity {
             sink_id: &sink.sink_id,
             sink_kind: &sink.sink_kind,
             sink_role: sink.sink_role,
         });
-        let trigger = request.trigger_receipt.as_ref().map(|receipt| TriggerIdentity {
-            report_key: &receipt.report_key,
-            report_kind: receipt.report_kind,
-        });
+        let trigger = request
+            .trigger_receipt
+            .as_ref()
+            .map(|receipt| TriggerIdentity {
+                report_key: &receipt.report_key,
+                report_kind: receipt.report_kind,
+            });
         Self {
             period_window: request.period_window,
             profile: &request.profile,

@@ -84,7 +84,8 @@ impl Aggregation {
             window_seconds,
             promote_replan: fields.flag("promote_replan")?,
             stage_completion_required: stage_required(&mut fields)?,
-            todo_completed_threshold: fields.integer_if_given("todo_completed_threshold", 1..=64)?,
+            todo_completed_threshold: fields
+                .integer_if_given("todo_completed_threshold", 1..=64)?,
         };
         let aggregation = fields.finish(aggregation)?;
         let has_way = aggregation.todo_completed_threshold.is_some()
@@ -123,7 +124,9 @@ pub struct TriggerPolicy {
 
 impl Default for TriggerPolicy {
     fn default() -> Self {
-        let reportable = TriggerKind::CHOICES.iter().filter(|(_, kind)| !kind.is_noise());
+        let reportable = TriggerKind::CHOICES
+            .iter()
+            .filter(|(_, kind)| !kind.is_noise());
         let names: BTreeSet<&'static str> = reportable.map(|(name, _)| *name).collect();
         Self {
             enabled_kinds: names.into_iter().collect(),
@@ -349,7 +352,10 @@ fn parse_candidates(
     let at = fields.at("candidates");
     at_most(&at, &list, MAX_CANDIDATES)?;
     if list.is_empty() {
-        return Err(ContractError::invalid(at, "must hold at least one candidate"));
+        return Err(ContractError::invalid(
+            at,
+            "must hold at least one candidate",
+        ));
     }
     let mut seen = BTreeSet::new();
     let mut candidates = Vec::with_capacity(list.len());

@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::identity::{id_of, require_derived};
-use super::trigger::{Origin, ProfileRef, TriggerDecision, TriggerDecisionSchema, TriggerPolicy};
 use super::trigger::read_token_set;
+use super::trigger::{Origin, ProfileRef, TriggerDecision, TriggerDecisionSchema, TriggerPolicy};
 use super::vocabulary::{ReportKind, Yes};
 use crate::contract::error::ContractError;
 use crate::contract::parse::{Fields, Label};
@@ -98,7 +98,10 @@ impl TriggerReceipt {
     }
 
     fn verify(&self, at: &Label) -> Result<(), ContractError> {
-        if !self.coalesced_trigger_ids.contains(&self.selected_trigger_id) {
+        if !self
+            .coalesced_trigger_ids
+            .contains(&self.selected_trigger_id)
+        {
             return Err(ContractError::invalid(
                 at.field("selected_trigger_id"),
                 "must be one of coalesced_trigger_ids",

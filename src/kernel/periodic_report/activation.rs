@@ -11,7 +11,12 @@ use crate::contract::periodic_report::vocabulary::{DeliveryMode, DependencyPolic
 
 /// Returns the activation of a profile.
 pub fn inspect(profile: Profile) -> Result<Activation, ContractError> {
-    let policies = || profile.sink_bindings.iter().map(|sink| sink.dependency_policy);
+    let policies = || {
+        profile
+            .sink_bindings
+            .iter()
+            .map(|sink| sink.dependency_policy)
+    };
     let count = |wanted| policies().filter(|policy| *policy == wanted).count();
     Ok(Activation {
         ok: Yes,

@@ -21,7 +21,11 @@ pub fn bundle<'a>(request: &'a ArchiveRequest<'a>) -> Result<ArchiveBundle<'a>, 
         content_digest: &request.artifact.digest.content_digest,
     };
     let archive_id = id_of("report", &identity)?;
-    let root_uri = format!("{}/{}/{archive_id}", request.root.as_str(), profile.profile_id);
+    let root_uri = format!(
+        "{}/{}/{archive_id}",
+        request.root.as_str(),
+        profile.profile_id
+    );
     let uris = ArchiveUris {
         report_uri: format!("{root_uri}/report.md"),
         manifest_uri: format!("{root_uri}/manifest.json"),
@@ -33,7 +37,12 @@ pub fn bundle<'a>(request: &'a ArchiveRequest<'a>) -> Result<ArchiveBundle<'a>, 
         schema_version: ArchiveBundleSchema,
         root_uri,
         resources: [
-            resource("report_body", &uris.report_uri, "text/markdown", request.artifact.content),
+            resource(
+                "report_body",
+                &uris.report_uri,
+                "text/markdown",
+                request.artifact.content,
+            ),
             resource(
                 "manifest",
                 &uris.manifest_uri,

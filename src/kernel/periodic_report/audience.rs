@@ -28,7 +28,12 @@ pub fn plan(
     let items: Vec<Placed<'_>> = document
         .sections
         .iter()
-        .flat_map(|section| section.items.iter().map(|item| placed(&section.section_id, item)))
+        .flat_map(|section| {
+            section
+                .items
+                .iter()
+                .map(|item| placed(&section.section_id, item))
+        })
         .filter(|placed| policy.eligible_visibilities.contains(&placed.visibility))
         .collect();
     let recipients: Vec<RecipientPlan> = policy
@@ -119,8 +124,10 @@ fn selects(rule: &RoutingRule, placed: &Placed<'_>) -> bool {
     let meets = |selector: &[Token], set: &[Token]| {
         selector.is_empty() || selector.iter().any(|one| set.contains(one))
     };
-    names(&rule.content_kinds, item.content_kind.map(|kind| kind.as_str()))
-        && names(&rule.section_ids, Some(placed.section_id.as_str()))
+    names(
+        &rule.content_kinds,
+        item.content_kind.map(|kind| kind.as_str()),
+    ) && names(&rule.section_ids, Some(placed.section_id.as_str()))
         && names(&rule.source_ids, item.source_id.as_ref().map(Token::as_str))
         && meets(&rule.tags_any, &item.tags)
         && meets(&rule.domains_any, &item.domains)

@@ -56,10 +56,14 @@ fn verify_readiness(
     let all: BTreeMap<Token, ExtensionReceipt> = observed.into_iter().flatten().collect();
     let readiness = readiness::judge_bindings(generation_id, bindings, &all)?;
     let expected = value_of(&readiness)?;
-    let differing = expected.as_object().into_iter().flatten().find(|(name, expected)| {
-        let given = fields.as_map().get(name.as_str());
-        given != Some(*expected)
-    });
+    let differing = expected
+        .as_object()
+        .into_iter()
+        .flatten()
+        .find(|(name, expected)| {
+            let given = fields.as_map().get(name.as_str());
+            given != Some(*expected)
+        });
     match differing {
         None => Ok(readiness),
         Some((name, _)) => Err(ContractError::mismatch(

@@ -9,7 +9,9 @@ use crate::contract::periodic_report::document::{
     Document, DocumentBoundary, DocumentParts, DocumentSchema, DocumentSource,
 };
 use crate::contract::periodic_report::item::Item;
-use crate::contract::periodic_report::source::{Section, SectionSchema, SourceResult, sort_sections};
+use crate::contract::periodic_report::source::{
+    Section, SectionSchema, SourceResult, sort_sections,
+};
 
 /// Builds a document: sections of one id become one, the summary is compiled.
 pub fn build(parts: DocumentParts) -> Result<Document, ContractError> {
@@ -75,10 +77,12 @@ fn merge(sources: Vec<SourceResult>) -> Result<Vec<Section>, ContractError> {
                 return Err(ContractError::invalid(place, "has two different titles"));
             }
             target.order = target.order.min(section.order);
-            target.items.extend(section.items.into_iter().map(|item| Item {
-                source_id: Some(source.source_id.clone()),
-                ..item
-            }));
+            target
+                .items
+                .extend(section.items.into_iter().map(|item| Item {
+                    source_id: Some(source.source_id.clone()),
+                    ..item
+                }));
         }
     }
     let mut sections: Vec<Section> = merged.into_values().collect();

@@ -135,10 +135,15 @@ fn parts<'a, I: Iterator<Item = &'a Item>>(items: impl Fn() -> I) -> Vec<Part<'a
             field: SummaryField::NextAction,
         });
     let outcome_role = outcome.and_then(|item| item.content_kind);
-    let outcome = outcome.zip(outcome_role).map(|(item, role)| titled(item, role));
+    let outcome = outcome
+        .zip(outcome_role)
+        .map(|(item, role)| titled(item, role));
     let risk = risk.map(|item| titled(item, ContentKind::Risk));
     let next = next.map(|item| titled(item, ContentKind::NextAction));
-    [outcome, risk, next.or(fallback)].into_iter().flatten().collect()
+    [outcome, risk, next.or(fallback)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn sentence(role: ContentKind, excerpt: &str, is_chinese: bool) -> String {
@@ -161,7 +166,9 @@ fn excerpt(raw: &str) -> String {
         let closing = ['。', '.', '!', '?', '；', ';', ' '];
         return line.trim_end_matches(closing).to_owned();
     }
-    let cut = ['，', ',', '、', '；', ';', '：', ':', '。', '.', '!', '?', ' '];
+    let cut = [
+        '，', ',', '、', '；', ';', '：', ':', '。', '.', '!', '?', ' ',
+    ];
     let kept = text::prefix(&line, LONGEST_EXCERPT - 1).trim_end_matches(cut);
     format!("{kept}…")
 }
@@ -186,7 +193,9 @@ pub fn verify(document: GivenDocument<'_>) -> Result<VerifiedDocument<'_>, Contr
     if summary != document.editorial.summary {
         return Err(stale("editorial.summary"));
     }
-    let orchestration = orchestration.map(|receipt| value_of(&receipt)).transpose()?;
+    let orchestration = orchestration
+        .map(|receipt| value_of(&receipt))
+        .transpose()?;
     if orchestration != document.editorial.orchestration {
         return Err(stale("editorial.orchestration"));
     }
@@ -206,7 +215,10 @@ mod tests {
 
     #[test]
     fn an_excerpt_is_one_line_without_closing_marks() {
-        assert_eq!(excerpt(" Depth  fell\nby a metre.; "), "Depth fell by a metre");
+        assert_eq!(
+            excerpt(" Depth  fell\nby a metre.; "),
+            "Depth fell by a metre"
+        );
         assert_eq!(text::length(&excerpt(&"a".repeat(120))), 120);
         let long = excerpt(&format!("{}, b", "a".repeat(118)));
         assert_eq!(long, format!("{}…", "a".repeat(118)));

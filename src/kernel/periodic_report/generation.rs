@@ -24,7 +24,10 @@ pub fn bundle(request: &Value) -> Result<GenerationBundle<'_>, ContractError> {
     let place = fields.at("artifacts");
     at_most(&place, &list, MAX_ARTIFACTS)?;
     if list.is_empty() {
-        return Err(ContractError::invalid(place, "must hold at least one artifact"));
+        return Err(ContractError::invalid(
+            place,
+            "must hold at least one artifact",
+        ));
     }
     let mut artifacts = Vec::with_capacity(list.len());
     let mut renderers = BTreeSet::new();
@@ -34,7 +37,10 @@ pub fn bundle(request: &Value) -> Result<GenerationBundle<'_>, ContractError> {
         let is_new = ids.insert(artifact.digest.artifact_id.clone())
             && renderers.insert(artifact.digest.renderer_id.clone());
         if !is_new {
-            return Err(ContractError::invalid(at, "names an artifact or renderer twice"));
+            return Err(ContractError::invalid(
+                at,
+                "names an artifact or renderer twice",
+            ));
         }
         artifacts.push(artifact);
     }

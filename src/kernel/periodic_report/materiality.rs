@@ -17,9 +17,11 @@ pub fn judge(facts: &Facts) -> Materiality {
         Facts::Manual { authorized } => {
             either(*authorized, "manual_authorized", "manual_unauthorized")
         }
-        Facts::PrimaryGoalOutcome { is_proven, .. } => {
-            either(*is_proven, "primary_outcome_validated", "outcome_unverified")
-        }
+        Facts::PrimaryGoalOutcome { is_proven, .. } => either(
+            *is_proven,
+            "primary_outcome_validated",
+            "outcome_unverified",
+        ),
         Facts::VisionClosed {
             transition,
             acceptance,
@@ -33,13 +35,19 @@ pub fn judge(facts: &Facts) -> Materiality {
         Facts::MaterialBlocker {
             blocks_primary_path,
             ..
-        } => either(*blocks_primary_path, "primary_path_blocked", "blocker_not_material"),
+        } => either(
+            *blocks_primary_path,
+            "primary_path_blocked",
+            "blocker_not_material",
+        ),
         Facts::MaterialRecovery { is_proven, .. } => {
             either(*is_proven, "primary_path_recovered", "recovery_unverified")
         }
-        Facts::MaterialDecision { is_effective } => {
-            either(*is_effective, "decision_changed_route", "decision_not_material")
-        }
+        Facts::MaterialDecision { is_effective } => either(
+            *is_effective,
+            "decision_changed_route",
+            "decision_not_material",
+        ),
         Facts::BoundedSegmentMilestone(segment) => judge_segment(segment),
         Facts::CadenceDue { due } => either(*due, "cadence_due", "cadence_not_due"),
         Facts::Noise => either(false, "", "non_material_control_plane_event"),

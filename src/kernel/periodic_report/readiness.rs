@@ -33,10 +33,7 @@ pub fn judge_bindings(
     summarize(generation_id, sinks)
 }
 
-fn judge_sink(
-    binding: SinkBinding,
-    observed: &BTreeMap<Token, ExtensionReceipt>,
-) -> SinkReadiness {
+fn judge_sink(binding: SinkBinding, observed: &BTreeMap<Token, ExtensionReceipt>) -> SinkReadiness {
     let receipt = observed.get(&binding.extension.extension_id);
     let status = sink_status(&binding, receipt);
     let ready = status == SinkReadinessStatus::Ready;
@@ -77,10 +74,7 @@ struct ReadinessIdentity<'a> {
     bindings: &'a [SinkReadiness],
 }
 
-fn summarize(
-    generation_id: String,
-    sinks: Vec<SinkReadiness>,
-) -> Result<Readiness, ContractError> {
+fn summarize(generation_id: String, sinks: Vec<SinkReadiness>) -> Result<Readiness, ContractError> {
     let policy = |sink: &SinkReadiness| sink.binding.dependency_policy;
     let mode = DeliveryMode::of(sinks.iter().map(policy));
     let is_blocked = sinks.iter().any(|sink| sink.blocks_delivery);
@@ -113,9 +107,9 @@ fn summarize(
         formal_delivery_required: mode == DeliveryMode::Durable,
         delivery_allowed: !is_blocked && sinks.iter().filter(is_enabled).any(|sink| sink.ready),
         degraded,
-        readback_verified: sinks.iter().all(|sink| {
-            sink.ready || sink.status == SinkReadinessStatus::Disabled
-        }),
+        readback_verified: sinks
+            .iter()
+            .all(|sink| sink.ready || sink.status == SinkReadinessStatus::Disabled),
         sink_readiness: sinks,
         external_writes_performed: No,
         generation_id,

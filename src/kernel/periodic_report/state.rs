@@ -5,8 +5,18 @@ use crate::contract::periodic_report::vocabulary::{ArtifactStatus, SinkStatus, S
 
 /// Derives where a run stands; the first rule that applies holds.
 pub fn derive(request: &RunRequest) -> RunStatus {
-    let source = |wanted| request.source_snapshots.iter().any(|part| part.status == wanted);
-    let sink = |wanted| request.sink_receipts.iter().any(|part| part.status == wanted);
+    let source = |wanted| {
+        request
+            .source_snapshots
+            .iter()
+            .any(|part| part.status == wanted)
+    };
+    let sink = |wanted| {
+        request
+            .sink_receipts
+            .iter()
+            .any(|part| part.status == wanted)
+    };
     let artifact = request.artifact_receipt.status;
     if source(SourceStatus::Unknown)
         || artifact == ArtifactStatus::Unknown
@@ -61,7 +71,8 @@ fn retryable_components(request: &RunRequest) -> Vec<String> {
         artifact.status,
         ArtifactStatus::Rendered | ArtifactStatus::Pending
     );
-    let artifact = (is_open && artifact.retryable).then(|| format!("artifact:{}", artifact.artifact_id));
+    let artifact =
+        (is_open && artifact.retryable).then(|| format!("artifact:{}", artifact.artifact_id));
     let sinks = request
         .sink_receipts
         .iter()

@@ -262,9 +262,16 @@ mod tests {
     #[test]
     fn the_most_urgent_trigger_names_the_report_and_all_coalesce() {
         let decision = decide(&request(&[0, 1, 2])).expect("decides");
-        assert_eq!(decision.selected_trigger_kind, Some(TriggerKind::MaterialDecision));
+        assert_eq!(
+            decision.selected_trigger_kind,
+            Some(TriggerKind::MaterialDecision)
+        );
         assert_eq!(decision.coalesced_trigger_ids.len(), 2);
-        let reasons: Vec<&str> = decision.suppressed_triggers.iter().map(|one| one.reason).collect();
+        let reasons: Vec<&str> = decision
+            .suppressed_triggers
+            .iter()
+            .map(|one| one.reason)
+            .collect();
         assert_eq!(reasons, ["non_material_control_plane_event"]);
     }
 }

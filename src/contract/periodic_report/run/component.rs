@@ -46,7 +46,10 @@ impl SourceSnapshot {
             snapshot_ref: fields.optional_text("snapshot_ref", 500)?,
             item_count: fields.integer_if_given("item_count", 0..=1_000_000)?,
         };
-        let is_read = matches!(snapshot.status, SourceStatus::Complete | SourceStatus::Partial);
+        let is_read = matches!(
+            snapshot.status,
+            SourceStatus::Complete | SourceStatus::Partial
+        );
         if is_read {
             require(at, "observed_at", snapshot.observed_at.is_some())?;
             require(at, "snapshot_digest", snapshot.snapshot_digest.is_some())?;
@@ -58,7 +61,10 @@ impl SourceSnapshot {
         let mut sorted = BTreeMap::new();
         for (at, value) in fields.list("source_snapshots")? {
             let snapshot = Self::parse(&at, value)?;
-            if sorted.insert(snapshot.source_id.clone(), snapshot).is_some() {
+            if sorted
+                .insert(snapshot.source_id.clone(), snapshot)
+                .is_some()
+            {
                 return Err(twice(&at.field("source_id")));
             }
         }
@@ -107,7 +113,11 @@ pub struct ArtifactReceipt {
 }
 
 impl ArtifactReceipt {
-    pub(super) fn parse(at: &Label, value: &Value, run_attempt: i64) -> Result<Self, ContractError> {
+    pub(super) fn parse(
+        at: &Label,
+        value: &Value,
+        run_attempt: i64,
+    ) -> Result<Self, ContractError> {
         let mut fields = Fields::open(at, value)?;
         let receipt = Self {
             artifact_id: fields.token("artifact_id")?,
