@@ -196,8 +196,26 @@ impl From<ExitStatus> for Ending {
     }
 }
 
+/// What came of a program that was started.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    Finished(Finished),
+    /// The deadline passed; this much had been printed by then.
+    TimedOut {
+        stdout: Vec<u8>,
+    },
+}
+
 /// Runs one program to its end, or ends its whole process group when the deadline has passed.
 pub(crate) fn run(invocation: &Invocation) -> Result<Finished, SpawnError> {
+    match observe(invocation)? {
+        Outcome::Finished(finished) => Ok(finished),
+        Outcome::TimedOut { .. } => Err(SpawnError::TimedOut),
+    }
+}
+
+/// As [`run`], but what was printed before the deadline is kept.
+pub(crate) fn observe(invocation: &Invocation) -> Result<Outcome, SpawnError> {
     let started = Instant::now();
     let mut child = invocation.spawn()?;
     let group = Pid::from_raw(child.id().cast_signed());
@@ -214,7 +232,8 @@ pub(crate) fn run(invocation: &Invocation) -> Result<Finished, SpawnError> {
         Some(ending) => ending,
         None => {
             end_group(&mut child, group);
-            return Err(SpawnError::TimedOut);
+            let (stdout, _) = stdout.take();
+            return Ok(Outcome::TimedOut { stdout });
         }
     };
     if !pipes_closed(&pipes) {
@@ -224,12 +243,12 @@ pub(crate) fn run(invocation: &Invocation) -> Result<Finished, SpawnError> {
     }
     let (stdout, cut_out) = stdout.take();
     let (stderr, cut_err) = stderr.take();
-    Ok(Finished {
+    Ok(Outcome::Finished(Finished {
         ending,
         stdout,
         stderr,
         overflowed: cut_out || cut_err,
-    })
+    }))
 }
 
 /// What one pipe said so far; shared with the thread that reads it.

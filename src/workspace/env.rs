@@ -56,6 +56,11 @@ pub fn test_hook(name: &str) -> Option<String> {
     }
 }
 
+/// The names of all variables, for a child that must not see some of them.
+pub fn names() -> Vec<OsString> {
+    std::env::vars_os().map(|(name, _)| name).collect()
+}
+
 /// Replaces a leading `~` by the home folder; a path stays as it is when HOME is not set.
 pub fn expand_home(named: &Path) -> PathBuf {
     match (named.strip_prefix("~"), path(HOME)) {

@@ -1,0 +1,331 @@
+//! The adapter: reads a repository once and answers for a window.
+
+use std::path::Path;
+
+use super::call::{Answer, Fault, Git, Reach, parse_tag_messages};
+use super::items::{Told, tag_fact, tell};
+use super::select::{Selection, Sizes};
+use super::walk::{Commit, TagName, parse_patch_ids, parse_sizes, parse_walk};
+use super::words::Language;
+use crate::contract::periodic_report::source::{Section, progress_sections};
+use crate::contract::periodic_report::vocabulary::SourceStatus;
+use crate::contract::time::{Timestamp, Window};
+
+/// A wrongly dated commit hides what is behind it; the walk goes this much further back.
+const SLACK_SECONDS: i64 = 30 * 24 * 60 * 60;
+/// How many of the newest commits are read to find the newest fact before the window is known.
+const NEWEST: usize = 20_000;
+
+/// Why a repository could not be read, or not wholly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reason {
+    NotARepository,
+    ExecutableMissing,
+    NotTrusted,
+    Failed,
+    ShallowBoundary,
+    Deadline,
+    TextWithheld,
+    TextReplaced,
+    ItemLimit,
+}
+
+impl Reason {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::NotARepository => "git_not_a_repository",
+            Self::ExecutableMissing => "git_executable_missing",
+            Self::NotTrusted => "git_repository_not_trusted",
+            Self::Failed => "git_failed",
+            Self::ShallowBoundary => "git_shallow_boundary",
+            Self::Deadline => "git_deadline",
+            Self::TextWithheld => "git_text_withheld",
+            Self::TextReplaced => "git_text_replaced",
+            Self::ItemLimit => "git_item_limit",
+        }
+    }
+}
+
+impl From<Fault> for Reason {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::NotARepository => Self::NotARepository,
+            Fault::ExecutableMissing => Self::ExecutableMissing,
+            Fault::NotTrusted => Self::NotTrusted,
+            Fault::Deadline => Self::Deadline,
+            Fault::Failed => Self::Failed,
+        }
+    }
+}
+
+/// What a repository says of a window.
+#[derive(Debug, Clone)]
+pub(crate) struct Snapshot {
+    pub(crate) status: SourceStatus,
+    pub(crate) reason: Option<Reason>,
+    pub(crate) sections: Vec<Section>,
+    pub(crate) omitted: usize,
+    pub(crate) withheld: usize,
+}
+
+impl Snapshot {
+    /// The snapshot of a repository that could not be read.
+    pub(crate) fn failed(reason: Reason) -> Self {
+        Self {
+            status: SourceStatus::Failed,
+            reason: Some(reason),
+            sections: Vec::new(),
+            omitted: 0,
+            withheld: 0,
+        }
+    }
+}
+
+/// A repository whose history was walked.
+#[derive(Debug)]
+pub(crate) struct Repository {
+    git: Git,
+    commits: Vec<Commit>,
+    /// Commits older than this were not walked.
+    floor: i64,
+    is_cut: bool,
+}
+
+impl Repository {
+    /// Walks what a window needs.
+    pub(crate) fn for_window(folder: &Path, window: &Window) -> Result<Self, Reason> {
+        let floor = window.start_at().unix_seconds() - SLACK_SECONDS;
+        Self::walk(Git::at(folder), Reach::Since(floor), floor)
+    }
+
+    /// Walks the newest commits, before the window is known.
+    pub(crate) fn newest_first(folder: &Path) -> Result<Self, Reason> {
+        let mut repository = Self::walk(Git::at(folder), Reach::Newest(NEWEST), i64::MIN)?;
+        if repository.commits.len() == NEWEST {
+            let oldest = repository.commits.iter().map(|commit| commit.instant).min();
+            repository.floor = oldest.unwrap_or(i64::MIN);
+        }
+        Ok(repository)
+    }
+
+    fn walk(git: Git, reach: Reach, floor: i64) -> Result<Self, Reason> {
+        let answer = git.walk(reach)?.unwrap_or_default();
+        let commits = parse_walk(&answer.bytes);
+        Ok(Self {
+            git,
+            commits,
+            floor,
+            is_cut: answer.is_cut,
+        })
+    }
+
+    /// Returns the newest commit not later than an instant; looks further back when the walk holds none.
+    pub(crate) fn newest(&self, not_after: Timestamp) -> Option<Timestamp> {
+        let limit = not_after.unix_seconds();
+        let newest = |commits: &[Commit]| {
+            let instants = commits.iter().map(|commit| commit.instant);
+            instants.filter(|instant| *instant <= limit).max()
+        };
+        let found = newest(&self.commits).or_else(|| {
+            let answer = self.git.walk(Reach::LastNotAfter(limit)).ok()??;
+            newest(&parse_walk(&answer.bytes))
+        });
+        found.and_then(Timestamp::from_unix)
+    }
+
+    /// Walks again when the window reaches further back than the walk did.
+    pub(crate) fn reaching(self, window: &Window) -> Result<Self, Reason> {
+        let floor = window.start_at().unix_seconds() - SLACK_SECONDS;
+        match floor < self.floor {
+            true => Self::walk(self.git, Reach::Since(floor), floor),
+            false => Ok(self),
+        }
+    }
+
+    /// Answers for a window the walk reaches.
+    pub(crate) fn snapshot(&self, window: &Window, language: Language) -> Result<Snapshot, Reason> {
+        let mut selection = Selection::new(&self.commits, window);
+        if selection.is_empty() {
+            return Ok(self.conclude(window, &selection, (Told::default(), self.is_cut), language));
+        }
+        let (sizes, cut_sizes) = self.sizes(&selection)?;
+        let suspects = selection.suspects(&sizes);
+        let mut is_cut = self.is_cut || cut_sizes;
+        if !suspects.is_empty() {
+            let patches = self.git.patches(&suspects)?;
+            is_cut |= patches.is_cut;
+            selection.drop_equal(&parse_patch_ids(&patches.bytes));
+        }
+        let mut facts = selection.facts(&sizes);
+        facts.extend(self.tag_facts(&selection)?);
+        Ok(self.conclude(
+            window,
+            &selection,
+            (tell(facts, language), is_cut),
+            language,
+        ))
+    }
+
+    fn sizes(&self, selection: &Selection<'_>) -> Result<(Sizes, bool), Reason> {
+        let ids: Vec<&str> = selection.sized().collect();
+        if ids.is_empty() {
+            return Ok((Sizes::new(), false));
+        }
+        let Answer { bytes, is_cut } = self.git.sizes(&ids)?;
+        Ok((parse_sizes(&bytes), is_cut))
+    }
+
+    fn tag_facts(&self, selection: &Selection<'_>) -> Result<Vec<super::select::Fact>, Reason> {
+        let tags: Vec<(&Commit, &TagName)> = selection
+            .tagged()
+            .flat_map(|commit| commit.tags.iter().map(move |tag| (commit, tag)))
+            .collect();
+        if tags.is_empty() {
+            return Ok(Vec::new());
+        }
+        let names: Vec<&[u8]> = tags.iter().map(|(_, tag)| tag.raw.as_slice()).collect();
+        let answer = self.git.tag_objects(&names)?;
+        let messages = parse_tag_messages(&answer.bytes, tags.len());
+        let place = |commit: &Commit| {
+            self.commits
+                .iter()
+                .position(|known| known.id == commit.id)
+                .unwrap_or(usize::MAX)
+        };
+        let facts = tags.iter().zip(&messages).map(|((commit, tag), message)| {
+            tag_fact(commit, place(commit), &tag.shown, message.as_deref())
+        });
+        Ok(facts.collect())
+    }
+
+    fn conclude(
+        &self,
+        window: &Window,
+        selection: &Selection<'_>,
+        (told, is_cut): (Told, bool),
+        language: Language,
+    ) -> Snapshot {
+        let start = window.start_at().unix_seconds();
+        let is_shallow = self
+            .commits
+            .iter()
+            .any(|commit| commit.is_boundary && commit.instant >= start);
+        let partial = [
+            (is_shallow, Reason::ShallowBoundary),
+            (is_cut, Reason::Deadline),
+            (told.withheld > 0, Reason::TextWithheld),
+            (selection.has_replaced_text(), Reason::TextReplaced),
+        ];
+        let reason = partial
+            .iter()
+            .find(|(holds, _)| *holds)
+            .map(|(_, reason)| *reason);
+        let limit = (told.omitted > 0).then_some(Reason::ItemLimit);
+        Snapshot {
+            status: match reason {
+                Some(_) => SourceStatus::Partial,
+                None => SourceStatus::Complete,
+            },
+            reason: reason.or(limit),
+            sections: progress_sections(told.items, language.tag()),
+            omitted: told.omitted,
+            withheld: told.withheld,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    /// Builds a repository with `fast-import`, so that instants are exact.
+    fn repository(stream: &str) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().to_path_buf();
+        run(&path, &["init", "-q", "-b", "main", "."], "");
+        run(&path, &["fast-import", "--quiet", "--force"], stream);
+        (folder, path)
+    }
+
+    fn run(folder: &Path, args: &[&str], input: &str) {
+        let invocation = crate::process::Invocation::new("git", args.iter().copied())
+            .cwd(folder)
+            .stdin(input.as_bytes().to_vec());
+        let finished = crate::process::run(&invocation).expect("git runs");
+        assert_eq!(finished.ending, crate::process::Ending::Exit(0), "{args:?}");
+    }
+
+    fn commit(mark: usize, at: &str, message: &str, from: &[usize]) -> String {
+        let seconds = Timestamp::parse(at).expect("valid").unix_seconds();
+        let parents: String = from
+            .iter()
+            .enumerate()
+            .map(|(index, parent)| match index {
+                0 => format!("from :{parent}\n"),
+                _ => format!("merge :{parent}\n"),
+            })
+            .collect();
+        format!(
+            "commit refs/heads/main\nmark :{mark}\ncommitter A <a@b> {seconds} +0000\ndata {}\n{message}\n{parents}M 100644 inline d{mark}/f\ndata 2\n{mark}\n\n",
+            message.len()
+        )
+    }
+
+    fn week() -> Window {
+        let at = |text| Timestamp::parse(text).expect("valid");
+        Window::new(at("2026-11-16T00:00:00Z"), at("2026-11-23T00:00:00Z")).expect("ordered")
+    }
+
+    fn titles(snapshot: &Snapshot) -> Vec<String> {
+        let items = snapshot.sections.iter().flat_map(|section| &section.items);
+        items.map(|item| item.title.clone()).collect()
+    }
+
+    #[test]
+    fn a_window_is_read_with_its_tags_and_nothing_else() {
+        let mut stream = commit(1, "2026-11-01T00:00:00Z", "chore: start", &[]);
+        stream += &commit(2, "2026-11-16T00:00:00Z", "feat(x): walrus", &[1]);
+        stream += "tag v1\nfrom :2\ntagger A <a@b> 1 +0000\ndata 7\nFirst.\n\n";
+        stream += &commit(3, "2026-11-23T00:00:00Z", "fix: later", &[2]);
+        let (_folder, path) = repository(&stream);
+        let read = Repository::for_window(&path, &week()).expect("readable");
+        let snapshot = read.snapshot(&week(), Language::English).expect("answers");
+        assert_eq!(
+            (snapshot.status, snapshot.reason),
+            (SourceStatus::Complete, None)
+        );
+        assert_eq!(titles(&snapshot), ["v1", "walrus"]);
+        assert_eq!(snapshot.sections[0].items[0].summary, "First.");
+        let now = Timestamp::parse("2026-12-01T00:00:00Z").expect("valid");
+        let newest = read.newest(now).map(|instant| instant.to_string());
+        assert_eq!(newest.as_deref(), Some("2026-11-23T00:00:00Z"));
+    }
+
+    #[test]
+    fn a_wrongly_dated_commit_does_not_hide_what_is_behind_it() {
+        let mut stream = commit(1, "2026-11-17T00:00:00Z", "fix: behind", &[]);
+        stream += &commit(2, "2026-11-01T00:00:00Z", "fix: misdated", &[1]);
+        stream += &commit(3, "2026-11-18T00:00:00Z", "fix: front", &[2]);
+        let (_folder, path) = repository(&stream);
+        let read = Repository::for_window(&path, &week()).expect("readable");
+        let snapshot = read.snapshot(&week(), Language::English).expect("answers");
+        assert_eq!(titles(&snapshot).len(), 2);
+    }
+
+    #[test]
+    fn no_repository_and_no_commit_are_different_answers() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let gone = Repository::for_window(&folder.path().join("gone"), &week());
+        assert_eq!(gone.err(), Some(Reason::NotARepository));
+        run(folder.path(), &["init", "-q", "."], "");
+        let unborn = Repository::for_window(folder.path(), &week()).expect("unborn");
+        let snapshot = unborn
+            .snapshot(&week(), Language::English)
+            .expect("answers");
+        assert_eq!(
+            (snapshot.status, titles(&snapshot).len()),
+            (SourceStatus::Complete, 0)
+        );
+    }
+}
