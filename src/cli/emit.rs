@@ -16,12 +16,15 @@ pub(super) const ERROR_SCHEMA: &str = "loopx_error_v0";
 /// The error packet of the periodic-report commands.
 pub(super) const REPORT_ERROR_SCHEMA: &str = "periodic_report_error_v0";
 
+/// Makes the text of a packet; called only when text is wanted.
+pub(super) type Layout = fn(&Value) -> String;
+
 /// What a command answers.
 pub(super) enum Reply {
-    /// A packet and its text, both saying the same.
-    Packet { packet: Value, text: String },
+    /// A packet and the layout of its text; both say the same.
+    Packet { packet: Value, layout: Layout },
     /// A packet about a request that cannot be one: exit code 2.
-    Misused { packet: Value, text: String },
+    Misused { packet: Value },
     /// Text alone: completions, manual pages, a printed artifact.
     Text(String),
 }
@@ -33,17 +36,15 @@ impl Reply {
     }
 
     /// Answers with a packet and the text a layout makes of it.
-    pub(super) fn with_text(packet: &impl Serialize, layout: fn(&Value) -> String) -> Self {
+    pub(super) fn with_text(packet: &impl Serialize, layout: Layout) -> Self {
         let packet = serde_json::to_value(packet).unwrap_or(Value::Null);
-        let text = layout(&packet);
-        Self::Packet { packet, text }
+        Self::Packet { packet, layout }
     }
 
     /// Answers with a packet about a request that cannot be one.
     pub(super) fn misused(packet: &Value) -> Self {
         Self::Misused {
             packet: packet.clone(),
-            text: packet_text::general(packet),
         }
     }
 
@@ -54,9 +55,10 @@ impl Reply {
 
     /// Answers with a refusal.
     pub(super) fn refused(refusal: Refusal, schema_version: &str, command: &str) -> Self {
-        let packet = refusal.packet(schema_version, command);
-        let text = packet_text::refusal(&packet);
-        Self::Packet { packet, text }
+        Self::Packet {
+            packet: refusal.packet(schema_version, command),
+            layout: packet_text::refusal,
+        }
     }
 }
 
@@ -64,11 +66,11 @@ impl Reply {
 pub(super) fn print(reply: &Reply, format: Format) -> ExitCode {
     let (code, text) = match reply {
         Reply::Text(text) => (0, text.clone()),
-        Reply::Packet { packet, text } => {
+        Reply::Packet { packet, layout } => {
             let is_ok = packet.get("ok") == Some(&Value::Bool(true));
-            (u8::from(!is_ok), in_format(packet, text, format))
+            (u8::from(!is_ok), in_format(packet, *layout, format))
         }
-        Reply::Misused { packet, text } => (2, in_format(packet, text, format)),
+        Reply::Misused { packet } => (2, in_format(packet, packet_text::general, format)),
     };
     match write_out(text.as_bytes()) {
         Ok(()) => ExitCode::from(code),
@@ -76,9 +78,9 @@ pub(super) fn print(reply: &Reply, format: Format) -> ExitCode {
     }
 }
 
-fn in_format(packet: &Value, text: &str, format: Format) -> String {
+fn in_format(packet: &Value, layout: Layout, format: Format) -> String {
     match format {
-        Format::Markdown => text.to_owned(),
+        Format::Markdown => layout(packet),
         Format::Json => json::pretty(packet).unwrap_or_default(),
     }
 }

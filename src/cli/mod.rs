@@ -9,6 +9,7 @@ mod emit;
 mod extension;
 mod input;
 mod manual;
+mod periodic_report;
 mod run;
 
 pub use run::run;

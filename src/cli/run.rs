@@ -9,7 +9,7 @@ use clap::{CommandFactory, FromArgMatches};
 
 use super::args::{Cli, Command, Format};
 use super::emit::{self, Reply};
-use super::{extension, manual};
+use super::{extension, manual, periodic_report};
 use crate::contract::error::ErrorCode;
 use crate::contract::packet::Refusal;
 use crate::failpoint;
@@ -46,6 +46,7 @@ fn parse(argv: &[OsString]) -> Result<Cli, clap::Error> {
 /// One arm a family: `Command::Family(args) => family::run(args, &global)`.
 fn dispatch(cli: Cli) -> Reply {
     match cli.command {
+        Command::PeriodicReport(args) => periodic_report::run(&args),
         Command::Extension(args) => extension::run(&args, &cli.global),
         Command::Capability(args) => extension::capability(&args, &cli.global),
         Command::Completions(args) => manual::completions(&args),

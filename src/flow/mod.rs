@@ -4,5 +4,6 @@ pub mod extension;
 pub mod inbox;
 mod mode;
 pub mod place;
+pub mod report_contract;
 
 pub use mode::Mode;

@@ -9,4 +9,5 @@ pub(crate) mod packet_text;
 pub(crate) mod page;
 pub(crate) mod prepare;
 pub(crate) mod report;
+pub(crate) mod report_text;
 pub(crate) mod shape;

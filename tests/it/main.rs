@@ -4,5 +4,7 @@
 
 mod cli_common;
 mod documents;
+mod golden;
 mod house;
+mod report_properties;
 mod support;

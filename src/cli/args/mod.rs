@@ -2,6 +2,7 @@
 
 mod extension;
 mod manual;
+mod periodic_report;
 
 use std::path::PathBuf;
 
@@ -11,6 +12,7 @@ pub(super) use extension::{
     CapabilityArgs, CapabilityCommand, ExtensionArgs, ExtensionCommand, SourceArgs,
 };
 pub(super) use manual::{CompletionsArgs, ManArgs};
+pub(super) use periodic_report::{InspectProfileArgs, PeriodicReportArgs, PeriodicReportCommand};
 
 /// Local-first control plane for long-running agent goals.
 #[derive(Debug, Parser)]
@@ -73,6 +75,8 @@ pub(super) enum Format {
 /// The command families.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
+    /// Decide, build, render and generate periodic reports
+    PeriodicReport(PeriodicReportArgs),
     /// Install, verify and switch optional providers
     Extension(ExtensionArgs),
     /// See what the program and its extensions can do

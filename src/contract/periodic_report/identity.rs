@@ -48,7 +48,7 @@ pub fn require_derived(
     match given {
         Some(given) if given != derived => Err(ContractError::mismatch(
             at,
-            "differs from the value derived from this input; leave it out or renew it",
+            "differs from the value derived from this input",
         )),
         _ => Ok(()),
     }

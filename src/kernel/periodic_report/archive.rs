@@ -51,18 +51,22 @@ pub fn bundle<'a>(request: &'a ArchiveRequest<'a>) -> Result<ArchiveBundle<'a>, 
             ),
         ],
         manifest,
-        memory_reference: MemoryReference {
-            schema_version: MemoryReferenceSchema,
-            archive_id: archive_id.clone(),
-            uris,
-            semantic_tags: request.semantic_tags.clone(),
-            conclusions: request.conclusions.clone(),
-            distillation_required: Yes,
-            full_report_copied: No,
-        },
+        memory_reference: memory(request, archive_id.clone(), uris),
         archive_id,
         boundary: ArchiveBoundary,
     })
+}
+
+fn memory(request: &ArchiveRequest<'_>, archive_id: String, uris: ArchiveUris) -> MemoryReference {
+    MemoryReference {
+        schema_version: MemoryReferenceSchema,
+        archive_id,
+        uris,
+        semantic_tags: request.semantic_tags.clone(),
+        conclusions: request.conclusions.clone(),
+        distillation_required: Yes,
+        full_report_copied: No,
+    }
 }
 
 fn manifest<'a>(

@@ -112,13 +112,14 @@ fn settle_sink(sink: &SinkReadiness, results: &Results) -> Result<SinkDelivery, 
         let reason = "provider_result".to_owned();
         let mut delivery = SinkDelivery::without_result(sink, result.status, reason);
         delivery.retryable = result.retryable;
-        delivery.readback_verified = result.status == SinkStatus::Sent && result.readback_verified;
         delivery
     } else {
         let reason = "sink_result_pending".to_owned();
         SinkDelivery::without_result(sink, SinkStatus::Pending, reason)
     };
     if let Some(result) = result {
+        // Spec core 10.4: what a provider proved stays, also when its extension is not ready.
+        delivery.readback_verified = result.status == SinkStatus::Sent && result.readback_verified;
         delivery.evidence = result.evidence.clone();
     }
     Ok(delivery)
