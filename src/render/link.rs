@@ -63,7 +63,8 @@ fn is_host(host: &str) -> bool {
 }
 
 fn is_ipv6(address: &str) -> bool {
-    address.parse::<std::net::Ipv6Addr>().is_ok()
+    let allowed = |byte: u8| byte.is_ascii_hexdigit() || byte == b':' || byte == b'.';
+    address.len() <= 45 && address.matches(':').count() >= 2 && address.bytes().all(allowed)
 }
 
 fn is_colon_port(text: &str) -> bool {
