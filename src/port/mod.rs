@@ -2,4 +2,5 @@
 
 pub mod channel;
 pub mod clock;
+pub mod host;
 pub mod ids;

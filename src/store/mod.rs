@@ -7,6 +7,8 @@
 //! | `inbox` | the database of one inbox and its exports |
 //! | `lock` | advisory locks in one fixed order |
 //! | `backup` | copies of all of it in one folder, proved and brought back |
+//! | `state`, `journal` | the state store: one transaction per mutation of one goal, and its rows |
+//! | `export` | readable copies of event and run rows, rebuilt at need and never read |
 //! | `schema` | the tables of the state store, as an append-only list of migrations |
 //!
 //! Status is never derived here: rows go in and out as the contract's types.
@@ -16,8 +18,11 @@ pub mod database;
 pub mod document;
 pub mod error;
 pub mod inbox;
+pub mod export;
+pub mod journal;
 pub mod lock;
 pub mod private_file;
 pub mod schema;
+pub mod state;
 
 pub use error::StoreError;

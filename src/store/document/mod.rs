@@ -2,3 +2,5 @@
 
 pub mod extension_state;
 mod file;
+pub mod capture;
+pub mod registry;

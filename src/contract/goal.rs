@@ -1,0 +1,417 @@
+//! One goal as the registry holds it: the configuration an operator may edit by hand.
+//!
+//! Known members are read strictly, because a permission is drawn from them; every other member is kept as it came and
+//! given back. Nothing here is runtime state: todos, gates and spends live in the store.
+
+use serde_json::{Map, Number, Value, json};
+
+use super::error::{ContractError, ErrorCode};
+use super::ids::{AgentId, GoalId};
+use super::parse::Label;
+
+type Parsed<T> = Result<T, ContractError>;
+
+/// Whether a goal may work at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GoalStatus {
+    /// At work.
+    Active,
+    /// Stopped by an operator.
+    Stopped,
+    /// Paused by an operator.
+    Paused,
+    /// Put away.
+    Archived,
+}
+
+impl GoalStatus {
+    /// The word in the registry.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            GoalStatus::Active => "active",
+            GoalStatus::Stopped => "stopped",
+            GoalStatus::Paused => "paused",
+            GoalStatus::Archived => "archived",
+        }
+    }
+
+    fn parse(text: Option<&str>) -> Self {
+        match text {
+            Some("stopped") => GoalStatus::Stopped,
+            Some("paused") => GoalStatus::Paused,
+            Some("archived") => GoalStatus::Archived,
+            _ => GoalStatus::Active,
+        }
+    }
+}
+
+/// Whom a goal waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitingOn {
+    /// The agents: it may work.
+    Codex,
+    /// The user or the controller.
+    UserOrController,
+    /// The controller.
+    Controller,
+    /// Evidence from outside.
+    ExternalEvidence,
+    /// Nobody is named, or somebody this version does not know.
+    Unnamed,
+}
+
+impl WaitingOn {
+    /// The words the command line takes.
+    pub const WORDS: [&'static str; 4] = [
+        "codex",
+        "user_or_controller",
+        "controller",
+        "external_evidence",
+    ];
+
+    fn parse(text: Option<&str>) -> Self {
+        match text {
+            Some("codex") => WaitingOn::Codex,
+            Some("user_or_controller") => WaitingOn::UserOrController,
+            Some("controller") => WaitingOn::Controller,
+            Some("external_evidence") => WaitingOn::ExternalEvidence,
+            _ => WaitingOn::Unnamed,
+        }
+    }
+}
+
+/// How much a goal may spend.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QuotaPolicy {
+    compute: (f64, Number),
+    window_hours: (f64, Number),
+    slot_minutes: (f64, Number),
+    allowed_slots: Option<u64>,
+}
+
+impl QuotaPolicy {
+    /// The policy of a goal that names none.
+    pub fn standard() -> Self {
+        let number =
+            |float: f64, text: &str| (float, Number::from_string_unchecked(text.to_owned()));
+        Self {
+            compute: number(1.0, "1.0"),
+            window_hours: number(24.0, "24"),
+            slot_minutes: number(1.0, "1"),
+            allowed_slots: None,
+        }
+    }
+
+    fn parse(at: &Label, value: Option<&Value>) -> Parsed<Self> {
+        let mut policy = Self::standard();
+        let Some(value) = value.filter(|value| !value.is_null()) else {
+            return Ok(policy);
+        };
+        let map = object(at, value)?;
+        if let Some(found) = map.get("compute") {
+            policy.compute = amount(&at.field("compute"), found, 0.0)?;
+        }
+        if let Some(found) = map.get("window_hours") {
+            policy.window_hours = amount(&at.field("window_hours"), found, f64::MIN_POSITIVE)?;
+        }
+        if let Some(found) = map.get("slot_minutes") {
+            policy.slot_minutes = amount(&at.field("slot_minutes"), found, f64::MIN_POSITIVE)?;
+        }
+        policy.allowed_slots = match map.get("allowed_slots") {
+            None | Some(Value::Null) => None,
+            Some(found) => Some(
+                found
+                    .as_u64()
+                    .ok_or_else(|| invalid(at.field("allowed_slots"), "must be a whole number"))?,
+            ),
+        };
+        Ok(policy)
+    }
+
+    /// The share of the window's slots.
+    pub fn compute(&self) -> f64 {
+        self.compute.0
+    }
+
+    /// The rolling window in microseconds.
+    pub fn window_micros(&self) -> i64 {
+        // Saturating: a window beyond the calendar counts every spend.
+        (self.window_hours.0 * 3_600_000_000.0) as i64
+    }
+
+    /// How many slots the window holds; halves go to the even number.
+    pub fn allowed_slots(&self) -> u64 {
+        self.allowed_slots.unwrap_or_else(|| {
+            let slots = self.window_hours.0 * 60.0 / self.slot_minutes.0 * self.compute.0;
+            slots.round_ties_even() as u64
+        })
+    }
+
+    /// The three configured numbers with their own spelling.
+    pub fn numbers(&self) -> [(&'static str, Value); 3] {
+        [
+            ("compute", Value::Number(self.compute.1.clone())),
+            ("window_hours", Value::Number(self.window_hours.1.clone())),
+            ("slot_minutes", Value::Number(self.slot_minutes.1.clone())),
+        ]
+    }
+}
+
+/// One goal entry.
+#[derive(Clone, Debug)]
+pub struct Goal {
+    /// The goal.
+    pub id: GoalId,
+    /// Ties the entry to its rows in the store.
+    pub instance_id: Option<String>,
+    /// Whether it may work.
+    pub status: GoalStatus,
+    /// Whom it waits for.
+    pub waiting_on: WaitingOn,
+    /// True when health blocks it.
+    pub severity_high: bool,
+    /// Free markers, such as `focus_wait`.
+    pub lifecycle_flags: Vec<String>,
+    /// Named gates an operator has to decide.
+    pub missing_gates: Vec<String>,
+    /// The spending policy.
+    pub quota: QuotaPolicy,
+    /// The registered agents in the given order.
+    pub agents: Vec<AgentId>,
+    /// Paths this goal may write.
+    pub write_scope: Vec<String>,
+    entry: Map<String, Value>,
+}
+
+impl Goal {
+    /// Reads one entry of the registry's goal list.
+    pub fn parse(at: &Label, entry: &Value) -> Parsed<Self> {
+        let map = object(at, entry)?;
+        let id = text(at, map, "id")?
+            .and_then(GoalId::new)
+            .ok_or_else(|| invalid(at.field("id"), "must name a goal"))?;
+        let coordination = map.get("coordination").filter(|value| !value.is_null());
+        let at_agents = at.field("coordination").field("registered_agents");
+        let agents = match coordination {
+            None => Vec::new(),
+            Some(value) => texts(
+                &at_agents,
+                object(&at.field("coordination"), value)?.get("registered_agents"),
+            )?,
+        };
+        let agents = agents
+            .into_iter()
+            .map(|name| {
+                AgentId::new(name).ok_or_else(|| invalid(&at_agents, "must hold agent ids"))
+            })
+            .collect::<Parsed<Vec<_>>>()?;
+        Ok(Self {
+            instance_id: text(at, map, "instance_id")?.map(str::to_owned),
+            status: GoalStatus::parse(text(at, map, "status")?),
+            waiting_on: WaitingOn::parse(text(at, map, "waiting_on")?),
+            severity_high: text(at, map, "severity")? == Some("high"),
+            lifecycle_flags: texts(&at.field("lifecycle_flags"), map.get("lifecycle_flags"))?,
+            missing_gates: texts(&at.field("missing_gates"), map.get("missing_gates"))?,
+            quota: QuotaPolicy::parse(&at.field("quota"), map.get("quota"))?,
+            agents,
+            write_scope: texts(&at.field("write_scope"), map.get("write_scope"))?,
+            entry: map.clone(),
+            id,
+        })
+    }
+
+    /// A text member of the entry.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.entry
+            .get(name)
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
+    }
+
+    /// Any member of the entry.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.entry.get(name)
+    }
+
+    /// The whole entry.
+    pub fn entry(&self) -> &Map<String, Value> {
+        &self.entry
+    }
+
+    /// True when an agent is on the roster.
+    pub fn has_agent(&self, agent: &AgentId) -> bool {
+        self.agents.contains(agent)
+    }
+
+    /// True when an agent may only look after monitors.
+    pub fn is_monitor_only(&self, agent: &AgentId) -> bool {
+        self.entry
+            .get("coordination")
+            .and_then(|value| value.get("agent_profiles"))
+            .and_then(|value| value.get(agent.as_str()))
+            .and_then(|value| value.get("work_mode"))
+            .and_then(Value::as_str)
+            == Some("monitor_only")
+    }
+
+    /// A namespace of `control_plane`, such as `periodic_report`.
+    pub fn control(&self, namespace: &str) -> Option<&Value> {
+        self.entry
+            .get("control_plane")
+            .and_then(|value| value.get(namespace))
+            .filter(|value| !value.is_null())
+    }
+
+    /// True when the goal asks for its focus to be kept elsewhere for a while.
+    pub fn has_focus_marker(&self) -> bool {
+        let marks = ["focus_wait", "continuation_boundary"];
+        self.text("lifecycle_phase")
+            .is_some_and(|phase| marks.contains(&phase))
+            || self
+                .lifecycle_flags
+                .iter()
+                .any(|flag| marks.contains(&flag.as_str()))
+    }
+
+    /// The members of the entry nothing here knows; they travel with every decision.
+    pub fn extra(&self) -> Map<String, Value> {
+        const KNOWN: [&str; 20] = [
+            "id",
+            "instance_id",
+            "title",
+            "objective",
+            "repo",
+            "state_file",
+            "source_registry",
+            "status",
+            "activation",
+            "quota",
+            "coordination",
+            "waiting_on",
+            "severity",
+            "lifecycle_phase",
+            "lifecycle_flags",
+            "operator_question",
+            "missing_gates",
+            "next_action",
+            "write_scope",
+            "control_plane",
+        ];
+        let unknown = self
+            .entry
+            .iter()
+            .filter(|(name, _)| !KNOWN.contains(&name.as_str()));
+        unknown
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    }
+}
+
+/// Reads a finite amount of at least `least`, keeping its spelling.
+pub fn amount(at: &Label, value: &Value, least: f64) -> Parsed<(f64, Number)> {
+    let number = value
+        .as_number()
+        .ok_or_else(|| invalid(at, "must be a number"))?;
+    match number.as_str().parse::<f64>() {
+        Ok(float) if float.is_finite() && float >= least => Ok((float, number.clone())),
+        _ => Err(invalid(at, "must be finite and not negative")),
+    }
+}
+
+/// A fresh entry as `bootstrap` writes it.
+pub fn new_entry(id: &GoalId, instance_id: &str, words: &NewGoal) -> Map<String, Value> {
+    let entry = json!({
+        "id": id, "instance_id": instance_id, "title": words.title, "objective": words.objective, "repo": words.repo,
+        "status": "active", "quota": {"compute": Number::from_string_unchecked("1.0".to_owned())},
+        "coordination": {"registered_agents": []}, "waiting_on": "codex",
+    });
+    match entry {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+/// What `bootstrap` is told about a goal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewGoal {
+    /// A short name for people.
+    pub title: String,
+    /// What it is for.
+    pub objective: String,
+    /// The project folder.
+    pub repo: String,
+}
+
+fn invalid(at: impl std::fmt::Display, reason: &'static str) -> ContractError {
+    ContractError::coded(ErrorCode::RegistryInvalid, at, reason)
+}
+
+fn object<'a>(at: &Label, value: &'a Value) -> Parsed<&'a Map<String, Value>> {
+    value
+        .as_object()
+        .ok_or_else(|| invalid(at, "must be an object"))
+}
+
+fn text<'a>(at: &Label, map: &'a Map<String, Value>, name: &str) -> Parsed<Option<&'a str>> {
+    match map.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(invalid(at.field(name), "must be a text")),
+    }
+}
+
+fn texts(at: &Label, value: Option<&Value>) -> Parsed<Vec<String>> {
+    match value {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(items)) => items
+            .iter()
+            .map(|item| {
+                item.as_str()
+                    .map(str::to_owned)
+                    .ok_or_else(|| invalid(at, "must hold texts"))
+            })
+            .collect(),
+        Some(_) => Err(invalid(at, "must be a list")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn goal(value: Value) -> Parsed<Goal> {
+        Goal::parse(&Label::named("goals[0]"), &value)
+    }
+
+    #[test]
+    fn slots_are_rounded_with_halves_to_even() {
+        let slots = |compute: f64| {
+            let entry = json!({"id": "g", "quota": {"compute": compute, "window_hours": 1, "slot_minutes": 12}});
+            goal(entry).map(|goal| goal.quota.allowed_slots())
+        };
+        assert_eq!(slots(0.5), Ok(2));
+        assert_eq!(slots(0.7), Ok(4));
+        assert_eq!(slots(1.0), Ok(5));
+    }
+
+    #[test]
+    fn an_entry_without_a_known_status_is_active() {
+        for status in [json!(null), json!("active-since-spring")] {
+            let goal = goal(json!({"id": "g", "status": status})).unwrap();
+            assert_eq!(goal.status, GoalStatus::Active);
+        }
+    }
+
+    #[test]
+    fn unknown_members_are_kept_and_known_ones_are_strict() {
+        let known = goal(json!({"id": "g", "title": "t", "weight": 1.50})).unwrap();
+        assert_eq!(known.extra().len(), 1);
+        for broken in [
+            json!({"id": "a/b"}),
+            json!({"id": "g", "quota": {"compute": -1}}),
+            json!({"id": "g", "missing_gates": "x"}),
+        ] {
+            assert_eq!(goal(broken).unwrap_err().code, ErrorCode::RegistryInvalid);
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Gate decisions: append only, all outcomes kept, the latest of one scope rules.
+
+use rusqlite::{OptionalExtension, params};
+use serde_json::{Map, Value};
+
+use crate::contract::ids::GoalId;
+use crate::store::StoreError;
+use crate::store::state::{GoalTx, Rows, stored_text, object};
+
+/// One decision as it is written.
+#[derive(Clone, Debug)]
+pub struct GateDecision {
+    /// The gate: a todo id, or the name of an operator gate.
+    pub gate_id: String,
+    /// `approve`, `reject`, `cancel` or `defer`.
+    pub outcome: String,
+    /// The scope it decides.
+    pub scope: Option<String>,
+    /// Who recorded it.
+    pub agent_id: Option<String>,
+    /// Everything about it.
+    pub body: Map<String, Value>,
+}
+
+impl Rows<'_> {
+    /// The ruling outcome of every decided scope.
+    pub fn scope_outcomes(&self, goal: &GoalId) -> Result<Vec<(String, String)>, StoreError> {
+        let sql = "SELECT decision_scope,outcome,MAX(decided_seq) FROM gate_decisions
+                   WHERE goal_id=?1 AND decision_scope IS NOT NULL GROUP BY decision_scope";
+        let mut statement = self.0.prepare(sql)?;
+        let rows = statement.query_map([goal.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The ruling decisions of gates without a scope that were turned down.
+    pub fn unscoped_refusals(&self, goal: &GoalId) -> Result<Vec<Map<String, Value>>, StoreError> {
+        let sql = "SELECT body_json,outcome,MAX(decided_seq) FROM gate_decisions
+                   WHERE goal_id=?1 AND decision_scope IS NULL AND gate_id LIKE 'todo\\_%' ESCAPE '\\' GROUP BY gate_id";
+        let mut statement = self.0.prepare(sql)?;
+        let rows = statement.query_map([goal.as_str()], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+        let mut refused = Vec::new();
+        for row in rows {
+            let (text, outcome) = row?;
+            if outcome != "approve" {
+                refused.push(object(&text)?);
+            }
+        }
+        Ok(refused)
+    }
+
+    /// The latest outcome recorded for one gate.
+    pub fn gate_outcome(&self, goal: &GoalId, gate_id: &str) -> Result<Option<String>, StoreError> {
+        let sql = "SELECT outcome FROM gate_decisions WHERE goal_id=?1 AND gate_id=?2 ORDER BY decided_seq DESC LIMIT 1";
+        Ok(self.0.query_row(sql, params![goal.as_str(), gate_id], |row| row.get(0)).optional()?)
+    }
+}
+
+impl GoalTx<'_> {
+    /// Appends one decision.
+    pub fn decide_gate(&self, decision: &GateDecision) -> Result<(), StoreError> {
+        let sql = "SELECT COALESCE(MAX(decided_seq),0)+1 FROM gate_decisions WHERE goal_id=?1";
+        let seq: i64 = self.connection().query_row(sql, [self.goal().as_str()], |row| row.get(0))?;
+        let (text, _) = stored_text(&Value::Object(decision.body.clone()))?;
+        self.connection().execute(
+            "INSERT INTO gate_decisions(goal_id,gate_id,decided_seq,outcome,decision_scope,agent_id,body_json)
+             VALUES(?1,?2,?3,?4,?5,?6,?7)",
+            params![self.goal().as_str(), decision.gate_id, seq, decision.outcome, decision.scope, decision.agent_id, text],
+        )?;
+        Ok(())
+    }
+}

@@ -1,0 +1,463 @@
+//! The state store: one database per runtime root, one transaction per mutation of one goal.
+//!
+//! A mutation appends event rows, changes the rows they are about and moves the goal's revision, all in one
+//! `BEGIN IMMEDIATE` transaction; the caller's closure decides inside it and drops it to change nothing. Reads use a
+//! handle that cannot write. The row functions live beside this file, one file per kind of row.
+
+use std::path::{Path, PathBuf};
+
+use chrono::DateTime;
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use serde_json::{Map, Value, json};
+
+use super::StoreError;
+use super::{database, export, schema};
+use crate::contract::canonical;
+use crate::contract::digest::{self, Digest};
+use crate::contract::event::EventDraft;
+use crate::contract::ids::GoalId;
+use crate::contract::json;
+use crate::contract::time::Timestamp;
+
+/// The state store of one runtime root.
+#[derive(Clone, Debug)]
+pub struct Store {
+    root: PathBuf,
+}
+
+/// A read-only view of the store.
+pub struct Reader {
+    connection: Connection,
+}
+
+/// A handle that may write.
+pub struct Writer {
+    root: PathBuf,
+    connection: Connection,
+}
+
+/// The rows, as one open handle or transaction sees them.
+#[derive(Clone, Copy)]
+pub struct Rows<'a>(pub(in crate::store) &'a Connection);
+
+/// The revision of one goal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Ties the rows to the registry entry.
+    pub instance_id: String,
+    /// Counts committed mutations.
+    pub revision: i64,
+    /// Digest over all of them.
+    pub revision_digest: String,
+    /// Canonical hash of the registry entry last seen.
+    pub entry_digest: Option<String>,
+    todo_seq: i64,
+}
+
+impl Head {
+    /// The opaque revision callers compare.
+    pub fn provider_revision(&self) -> String {
+        provider_revision(self.revision, &self.revision_digest)
+    }
+}
+
+/// The opaque form of a revision.
+pub fn provider_revision(revision: i64, digest: &str) -> String {
+    format!("rev-{revision}:{}", digest.get(..12).unwrap_or(digest))
+}
+
+/// One appended event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventRow {
+    /// Its id.
+    pub event_id: String,
+    /// Its instant, unique within the goal.
+    pub recorded_at: Timestamp,
+    /// The row's body.
+    pub body: Value,
+}
+
+impl Store {
+    /// The store below a runtime root; nothing is opened yet.
+    pub fn at(root: &Path) -> Self {
+        Self { root: root.to_path_buf() }
+    }
+
+    /// The runtime root.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The database file.
+    pub fn path(&self) -> PathBuf {
+        self.root.join("state.sqlite3")
+    }
+
+    /// Opens for reading; `None` when nothing was ever written.
+    pub fn read(&self) -> Result<Option<Reader>, StoreError> {
+        let connection = database::open_read(&self.path(), schema::STATE)?;
+        Ok(connection.map(|connection| Reader { connection }))
+    }
+
+    /// Opens for writing, making the database when there is none.
+    pub fn write(&self) -> Result<Writer, StoreError> {
+        let connection = database::open_write(&self.path(), schema::STATE)?;
+        Ok(Writer { root: self.root.clone(), connection })
+    }
+}
+
+impl Reader {
+    /// The rows.
+    pub fn rows(&self) -> Rows<'_> {
+        Rows(&self.connection)
+    }
+
+    /// The connection, for maintenance inside the store room.
+    pub(in crate::store) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+}
+
+impl Writer {
+    /// The connection, for the row files of this room.
+    pub(in crate::store) fn connection_mut(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    /// The rows as last committed.
+    pub fn rows(&self) -> Rows<'_> {
+        Rows(&self.connection)
+    }
+
+    /// Makes the head of a goal, or returns the one there is.
+    pub fn ensure_head(&mut self, goal: &GoalId, instance_id: &str) -> Result<Head, StoreError> {
+        let tx = database::begin(&mut self.connection)?;
+        if let Some(head) = Rows(&tx).head(goal)? {
+            return Ok(head);
+        }
+        tx.execute(
+            "INSERT INTO goal_heads(goal_id,instance_id,revision,revision_digest) VALUES(?1,?2,0,?3)",
+            params![goal.as_str(), instance_id, digest::content_digest(instance_id.as_bytes()).hex()],
+        )?;
+        let head = Rows(&tx).head(goal)?.ok_or(StoreError::Corrupt("a goal's head vanished"))?;
+        tx.commit()?;
+        Ok(head)
+    }
+
+    /// Starts a mutation of one goal, whose head must exist.
+    pub fn begin(&mut self, goal: &GoalId, now: Timestamp) -> Result<GoalTx<'_>, StoreError> {
+        let tx = database::begin(&mut self.connection)?;
+        let head = Rows(&tx).head(goal)?.ok_or(StoreError::Corrupt("the rows of a known goal are gone"))?;
+        Ok(GoalTx { tx, goal: goal.clone(), chain: head.revision_digest.clone(), head, now, has_events: false })
+    }
+
+    /// Brings the exports of a goal up to its rows. A failure is not one of the command: the rows stand, and the next
+    /// write or `doctor` completes the exports.
+    pub fn bring_up_exports(&self, goal: &GoalId, now: Timestamp) {
+        if export::bring_up(&self.root, self.rows(), goal, now).is_err() {
+            tracing::warn!("an export could not be written; the rows stand, `loopx doctor --execute` completes it");
+        }
+        crate::failpoint!(crate::failpoint::Point::ExportWritten);
+    }
+}
+
+/// One mutation in progress.
+pub struct GoalTx<'c> {
+    tx: Transaction<'c>,
+    goal: GoalId,
+    head: Head,
+    chain: String,
+    now: Timestamp,
+    has_events: bool,
+}
+
+impl GoalTx<'_> {
+    /// The rows, this mutation's own changes included.
+    pub fn rows(&self) -> Rows<'_> {
+        Rows(&self.tx)
+    }
+
+    /// The connection, for the row files of this room.
+    pub(in crate::store) fn connection(&self) -> &Connection {
+        &self.tx
+    }
+
+    /// The goal.
+    pub fn goal(&self) -> &GoalId {
+        &self.goal
+    }
+
+    /// The head as this mutation found it.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// The clock's instant for this mutation.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// The revision this mutation commits.
+    pub fn revision_after(&self) -> i64 {
+        self.head.revision + 1
+    }
+
+    /// Notes the registry entry this command saw; another one than last time is recorded as an edit.
+    pub fn note_entry(&mut self, entry_digest: &str) -> Result<(), StoreError> {
+        let known = self.head.entry_digest.replace(entry_digest.to_owned());
+        match known {
+            Some(known) if known != entry_digest => {
+                let draft = EventDraft::new("goal_config", "the goal entry was changed outside a command")
+                    .status("edited")
+                    .detail("entry_digest_before", known)
+                    .detail("entry_digest_after", entry_digest);
+                self.event(draft).map(|_| ())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The next number of the append sequence of todos.
+    pub(in crate::store) fn next_todo_seq(&mut self) -> i64 {
+        self.head.todo_seq += 1;
+        self.head.todo_seq
+    }
+
+    /// Appends one event.
+    pub fn event(&mut self, draft: EventDraft) -> Result<EventRow, StoreError> {
+        let recorded_at = self.rows().free_event_instant(&self.goal, self.now)?;
+        let (event_id, body) =
+            draft.body(&self.goal, recorded_at).ok_or(StoreError::Corrupt("an event has no canonical form"))?;
+        let text = canonical::spaced_ascii(&body).map_err(|_| StoreError::Corrupt("an event has no canonical form"))?;
+        let sha = digest::content_digest(text.as_bytes());
+        self.chain = digest::content_digest(format!("{}{}", self.chain, sha.hex()).as_bytes()).hex();
+        self.has_events = true;
+        self.tx.execute(
+            "INSERT INTO events(event_id,goal_id,goal_revision,revision_digest,event_kind,agent_id,todo_id,run_id,status,
+               recorded_at,recorded_us,idem_key,body_json,body_sha) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)",
+            params![
+                event_id,
+                self.goal.as_str(),
+                self.revision_after(),
+                self.chain,
+                draft.kind,
+                draft.agent_id,
+                draft.todo_id,
+                draft.run_id,
+                draft.status,
+                recorded_at.to_string(),
+                micros(recorded_at),
+                draft.idem_key,
+                text,
+                sha.hex(),
+            ],
+        )?;
+        Ok(EventRow { event_id, recorded_at, body })
+    }
+
+    /// Makes the mutation durable and returns the new head.
+    pub fn commit(mut self) -> Result<Head, StoreError> {
+        if self.has_events {
+            self.head.revision += 1;
+            self.head.revision_digest = self.chain.clone();
+        }
+        self.tx.execute(
+            "UPDATE goal_heads SET revision=?2, revision_digest=?3, registry_entry_digest=?4, todo_seq=?5 WHERE goal_id=?1",
+            params![
+                self.goal.as_str(),
+                self.head.revision,
+                self.head.revision_digest,
+                self.head.entry_digest,
+                self.head.todo_seq
+            ],
+        )?;
+        self.tx.commit()?;
+        Ok(self.head)
+    }
+}
+
+impl Rows<'_> {
+    /// The head of a goal.
+    pub fn head(&self, goal: &GoalId) -> Result<Option<Head>, StoreError> {
+        let sql = "SELECT instance_id,revision,revision_digest,registry_entry_digest,todo_seq FROM goal_heads WHERE goal_id=?1";
+        let head = self.0.query_row(sql, [goal.as_str()], |row| {
+            Ok(Head {
+                instance_id: row.get(0)?,
+                revision: row.get(1)?,
+                revision_digest: row.get(2)?,
+                entry_digest: row.get(3)?,
+                todo_seq: row.get(4)?,
+            })
+        });
+        Ok(head.optional()?)
+    }
+
+    /// True when this goal once had that revision; `rev-0` of a fresh head included.
+    pub fn had_revision(&self, goal: &GoalId, revision: &str) -> Result<Option<i64>, StoreError> {
+        if let Some(head) = self.head(goal)?
+            && head.provider_revision() == revision
+        {
+            return Ok(Some(head.revision));
+        }
+        let number = revision.strip_prefix("rev-").and_then(|rest| rest.split(':').next()).and_then(|text| text.parse::<i64>().ok());
+        let Some(number) = number else { return Ok(None) };
+        let sql = "SELECT revision_digest FROM events WHERE goal_id=?1 AND goal_revision=?2 ORDER BY seq DESC LIMIT 1";
+        let digest: Option<String> = self.0.query_row(sql, params![goal.as_str(), number], |row| row.get(0)).optional()?;
+        Ok(digest.filter(|digest| provider_revision(number, digest) == revision).map(|_| number))
+    }
+
+    /// The events of a goal after a revision, oldest first.
+    pub fn events_after(&self, goal: &GoalId, revision: i64) -> Result<Vec<Value>, StoreError> {
+        let sql = "SELECT body_json,body_sha FROM events WHERE goal_id=?1 AND goal_revision>?2 ORDER BY goal_revision, seq";
+        self.event_bodies(sql, params![goal.as_str(), revision])
+    }
+
+    /// One event by id.
+    pub fn event(&self, event_id: &str) -> Result<Option<Value>, StoreError> {
+        let sql = "SELECT body_json,body_sha FROM events WHERE event_id=?1";
+        Ok(self.event_bodies(sql, params![event_id])?.pop())
+    }
+
+    pub(in crate::store) fn event_bodies(&self, sql: &str, with: &[&dyn rusqlite::ToSql]) -> Result<Vec<Value>, StoreError> {
+        let mut statement = self.0.prepare(sql)?;
+        let rows = statement.query_map(with, |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+        rows.map(|row| {
+            let (text, sha) = row?;
+            checked(&text, &sha)
+        })
+        .collect()
+    }
+
+    fn free_event_instant(&self, goal: &GoalId, now: Timestamp) -> Result<Timestamp, StoreError> {
+        let sql = "SELECT MAX(recorded_us) FROM events WHERE goal_id=?1 AND recorded_us>=?2 AND recorded_us<?2+1000000";
+        let latest: Option<i64> = self.0.query_row(sql, params![goal.as_str(), micros(now)], |row| row.get(0))?;
+        free_after(now, latest)
+    }
+}
+
+/// The instant itself, or the next microsecond after the latest one taken.
+pub(in crate::store) fn free_after(now: Timestamp, latest: Option<i64>) -> Result<Timestamp, StoreError> {
+    match latest {
+        None => Ok(now),
+        Some(latest) => from_micros(latest + 1).ok_or(StoreError::Corrupt("the clock is outside the calendar")),
+    }
+}
+
+/// Microseconds since the epoch.
+pub fn micros(instant: Timestamp) -> i64 {
+    instant.utc().timestamp_micros()
+}
+
+/// The instant of a number of microseconds.
+pub fn from_micros(micros: i64) -> Option<Timestamp> {
+    DateTime::from_timestamp_micros(micros).map(Timestamp::from_utc)
+}
+
+/// Reads a stored body and checks it against its digest.
+pub(in crate::store) fn checked(text: &str, sha: &str) -> Result<Value, StoreError> {
+    if digest::content_digest(text.as_bytes()).hex() != sha {
+        return Err(StoreError::Corrupt("a row does not match its digest"));
+    }
+    object(text).map(Value::Object)
+}
+
+/// Reads a stored object.
+pub(in crate::store) fn object(text: &str) -> Result<Map<String, Value>, StoreError> {
+    json::parse_object(text.as_bytes()).map_err(|_| StoreError::Corrupt("a row holds no object"))
+}
+
+/// The text an object is stored as, every number in its own spelling, and the digest of that text.
+pub(in crate::store) fn stored_text(value: &Value) -> Result<(String, Digest), StoreError> {
+    let text = serde_json::to_string(value).map_err(|_| StoreError::Corrupt("an object cannot be written"))?;
+    let sha = digest::content_digest(text.as_bytes());
+    Ok((text, sha))
+}
+
+/// A receipt of an operation, for replays.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Receipt {
+    /// Digest of the request it answered.
+    pub request_sha256: String,
+    /// The answer.
+    pub result: Value,
+}
+
+impl Rows<'_> {
+    /// The receipt of an operation.
+    pub fn receipt(&self, goal: &GoalId, operation: &str) -> Result<Option<Receipt>, StoreError> {
+        let sql = "SELECT request_sha256,result_json FROM receipts WHERE goal_id=?1 AND operation_id=?2";
+        let found = self.0.query_row(sql, params![goal.as_str(), operation], |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+        });
+        let Some((request_sha256, text)) = found.optional()? else { return Ok(None) };
+        Ok(Some(Receipt { request_sha256, result: Value::Object(object(&text)?) }))
+    }
+}
+
+impl GoalTx<'_> {
+    /// Stores the receipt of an operation.
+    pub fn put_receipt(&self, operation: &str, receipt: &Receipt) -> Result<(), StoreError> {
+        let (text, _) = stored_text(&json!(receipt.result))?;
+        self.connection().execute(
+            "INSERT INTO receipts(goal_id,operation_id,request_sha256,revision_after,result_json) VALUES(?1,?2,?3,?4,?5)",
+            params![self.goal().as_str(), operation, receipt.request_sha256, self.revision_after(), text],
+        )?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn goal() -> GoalId {
+        GoalId::new("g").unwrap()
+    }
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_dropped_mutation_changes_nothing_and_a_committed_one_moves_the_revision() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::at(folder.path());
+        let mut writer = store.write().unwrap();
+        let fresh = writer.ensure_head(&goal(), "inst").unwrap();
+        let mut tx = writer.begin(&goal(), at("2026-01-01T00:00:00Z")).unwrap();
+        tx.event(EventDraft::new("todo_add", "x")).unwrap();
+        drop(tx);
+        assert_eq!(writer.rows().head(&goal()).unwrap(), Some(fresh.clone()));
+        let mut tx = writer.begin(&goal(), at("2026-01-01T00:00:00Z")).unwrap();
+        tx.event(EventDraft::new("todo_add", "x")).unwrap();
+        let head = tx.commit().unwrap();
+        assert_eq!(head.revision, 1);
+        assert_eq!(writer.rows().had_revision(&goal(), &head.provider_revision()).unwrap(), Some(1));
+        assert_eq!(writer.rows().had_revision(&goal(), "rev-1:000000000000").unwrap(), None);
+    }
+
+    #[test]
+    fn a_taken_instant_moves_to_the_next_microsecond() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = Store::at(folder.path()).write().unwrap();
+        writer.ensure_head(&goal(), "inst").unwrap();
+        let mut tx = writer.begin(&goal(), at("2026-01-01T00:00:00Z")).unwrap();
+        let first = tx.event(EventDraft::new("a", "x")).unwrap();
+        let second = tx.event(EventDraft::new("a", "x")).unwrap();
+        assert_eq!(first.recorded_at.to_string(), "2026-01-01T00:00:00Z");
+        assert_eq!(second.recorded_at.to_string(), "2026-01-01T00:00:00.000001Z");
+        tx.commit().unwrap();
+    }
+
+    #[test]
+    fn a_changed_body_is_damage() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = Store::at(folder.path()).write().unwrap();
+        writer.ensure_head(&goal(), "inst").unwrap();
+        let mut tx = writer.begin(&goal(), at("2026-01-01T00:00:00Z")).unwrap();
+        let event = tx.event(EventDraft::new("a", "x")).unwrap();
+        tx.connection().execute("UPDATE events SET body_json='{}'", []).unwrap();
+        tx.commit().unwrap();
+        assert!(matches!(writer.rows().event(&event.event_id), Err(StoreError::Corrupt(_))));
+    }
+}
