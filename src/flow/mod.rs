@@ -1,9 +1,20 @@
-//! What happens, in order: one file per effectful command.
+//! What happens, in order: one file per effectful command, each reads like a numbered list.
+//!
+//! A flow opens what it needs, asks the kernel, makes the change durable and returns one packet. Nothing here names a
+//! provider, a source or a host; nothing here prints.
 
 pub mod extension;
+pub mod goal;
 pub mod inbox;
 mod mode;
+pub mod open;
+pub mod operator_gate;
 pub mod place;
 pub mod report_contract;
+pub mod ports;
+pub mod registry_edit;
+pub mod task_lease;
+pub mod todo;
 
 pub use mode::Mode;
+pub use ports::Ports;

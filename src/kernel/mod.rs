@@ -3,3 +3,7 @@
 pub mod extension;
 pub mod inbox;
 pub mod periodic_report;
+pub mod lease;
+pub mod quota;
+pub mod replan;
+pub mod todo;

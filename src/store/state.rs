@@ -217,6 +217,11 @@ impl GoalTx<'_> {
         }
     }
 
+    /// Notes the registry entry this command itself wrote.
+    pub fn set_entry(&mut self, entry_digest: &str) {
+        self.head.entry_digest = Some(entry_digest.to_owned());
+    }
+
     /// The next number of the append sequence of todos.
     pub(in crate::store) fn next_todo_seq(&mut self) -> i64 {
         self.head.todo_seq += 1;

@@ -61,6 +61,13 @@ impl Rows<'_> {
         Ok(self.todos(sql, params![goal.as_str()])?.pop())
     }
 
+    /// The number the next todo of a goal gets.
+    pub fn next_todo_number(&self, goal: &GoalId) -> Result<u64, StoreError> {
+        let sql = "SELECT todo_seq FROM goal_heads WHERE goal_id=?1";
+        let seq: Option<i64> = self.0.query_row(sql, [goal.as_str()], |row| row.get(0)).optional()?;
+        Ok(u64::try_from(seq.unwrap_or(0) + 1).unwrap_or(1))
+    }
+
     /// How many todos of a role have a status.
     pub fn todo_count(&self, goal: &GoalId, role: Role, status: Status) -> Result<i64, StoreError> {
         let sql = "SELECT n FROM todo_counts WHERE goal_id=?1 AND role=?2 AND status=?3";

@@ -4,6 +4,7 @@ use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
 
 use crate::contract::ids::{AgentId, GoalId, ReplanObligationId};
+use crate::contract::time::Timestamp;
 use crate::contract::vision::Vision;
 use crate::store::StoreError;
 use crate::store::state::{GoalTx, Rows, stored_text, object};
@@ -53,11 +54,13 @@ impl Rows<'_> {
         text.optional()?.map(|text| Ok(Value::Object(object(&text)?))).transpose()
     }
 
-    /// The obligation of an agent's latest accepted acknowledgement.
-    pub fn last_ack(&self, goal: &GoalId, agent: &AgentId) -> Result<Option<ReplanObligationId>, StoreError> {
-        let sql = "SELECT obligation_id FROM replan_acks WHERE goal_id=?1 AND agent_id=?2 ORDER BY ack_seq DESC LIMIT 1";
-        let id = self.0.query_row(sql, params![goal.as_str(), agent.as_str()], |row| row.get::<_, String>(0));
-        Ok(id.optional()?.and_then(ReplanObligationId::new))
+    /// The obligation of an agent's latest accepted acknowledgement, and the instant of its run.
+    pub fn last_ack(&self, goal: &GoalId, agent: &AgentId) -> Result<Option<(ReplanObligationId, Timestamp)>, StoreError> {
+        let sql = "SELECT obligation_id,run_generated_at FROM replan_acks WHERE goal_id=?1 AND agent_id=?2 ORDER BY ack_seq DESC LIMIT 1";
+        let found = self.0.query_row(sql, params![goal.as_str(), agent.as_str()], |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+        });
+        Ok(found.optional()?.and_then(|(id, at)| Some((ReplanObligationId::new(id)?, Timestamp::parse(&at)?))))
     }
 
     /// True when an obligation was acknowledged.

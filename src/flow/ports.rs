@@ -1,0 +1,36 @@
+//! What every flow is handed: the places, the instant, fresh names, and whoever runs a Turn.
+
+use crate::contract::time::Timestamp;
+use crate::port::host::TurnHost;
+use crate::port::ids::Ids;
+use crate::workspace::Workspace;
+
+/// Whether a command only shows what it would do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Nothing is written.
+    Preview,
+    /// The change is made.
+    Execute,
+}
+
+impl Mode {
+    /// True for a preview.
+    pub fn is_preview(self) -> bool {
+        self == Mode::Preview
+    }
+}
+
+/// The outside of a flow. The clock is read once per command, so a packet never holds two instants.
+pub struct Ports {
+    /// Where registry and runtime root are.
+    pub workspace: Workspace,
+    /// The instant of the command.
+    pub now: Timestamp,
+    /// Fresh names.
+    pub ids: Box<dyn Ids>,
+    /// Runs hosts and validators.
+    pub host: Box<dyn TurnHost>,
+    /// The command, for lock records.
+    pub operation: String,
+}

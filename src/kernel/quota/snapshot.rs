@@ -1,0 +1,144 @@
+//! What a decision is made from: configuration, unfinished work, decisions, spends and the state of Turns.
+
+use serde_json::{Map, Value};
+
+use crate::contract::goal::Goal;
+use crate::contract::ids::{AgentId, ReplanObligationId, TodoId, TurnInstanceId};
+use crate::contract::lease::Lease;
+use crate::contract::scope::DecisionScope;
+use crate::contract::settlement::SettlementIdentity;
+use crate::contract::time::Timestamp;
+use crate::contract::todo::{Status, Todo};
+use crate::contract::vision::Vision;
+
+/// The state of one goal as one agent meets it.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The registry entry.
+    pub goal: Goal,
+    /// The revision of the registry file.
+    pub registry_revision: String,
+    /// The revision of the goal's rows.
+    pub provider_revision: String,
+    /// Unfinished agent todos in selection order.
+    pub agent_todos: Vec<Todo>,
+    /// Unfinished user todos in selection order.
+    pub user_todos: Vec<Todo>,
+    /// Finished agent and user todos.
+    pub done: (i64, i64),
+    /// The todo the question names, if it exists.
+    pub named: Option<Todo>,
+    /// Scopes whose ruling outcome is a refusal.
+    pub refused_scopes: Vec<DecisionScope>,
+    /// Refused gates without a scope: the agent each one blocks, or all.
+    pub refused_gates: Vec<Option<String>>,
+    /// Statuses of todos that others wait for.
+    pub awaited: Vec<(TodoId, Status)>,
+    /// Leases that were not released.
+    pub leases: Vec<Lease>,
+    /// What was spent inside the window.
+    pub spent: Spent,
+    /// The agent's newest vision.
+    pub vision: Option<Vision>,
+    /// True when the newest vision of any agent is open.
+    pub has_open_vision: bool,
+    /// The agent's newest required checkpoint.
+    pub checkpoint: Option<Value>,
+    /// The obligation the agent acknowledged last, and when.
+    pub last_ack: Option<(ReplanObligationId, Timestamp)>,
+    /// True when the last completion said that nothing follows.
+    pub ends_without_followup: bool,
+    /// What the newest run says to do next.
+    pub latest_recommendation: Option<String>,
+    /// What is known about the Turn instance of the question.
+    pub turn: TurnFacts,
+    /// The newest earlier Turn that owes its spend.
+    pub owed: Option<SettlementIdentity>,
+    /// The admitted capability intent that comes first.
+    pub intent: Option<Map<String, Value>>,
+}
+
+/// Slots and counts inside the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Slots spent and not voided.
+    pub slots: i64,
+    /// Spends.
+    pub spends: i64,
+    /// Corrections.
+    pub voids: i64,
+}
+
+/// What is stored about one Turn instance.
+#[derive(Clone, Debug, Default)]
+pub struct TurnFacts {
+    /// The admission's identity.
+    pub admitted: Option<SettlementIdentity>,
+    /// True when its writeback is committed.
+    pub is_written_back: bool,
+    /// True when it is settled: spent, or closed without a spend.
+    pub is_settled: bool,
+}
+
+/// One question.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The asking agent; `None` when none was named.
+    pub agent: Option<AgentId>,
+    /// The one todo it names.
+    pub todo: Option<TodoId>,
+    /// The obligation it names.
+    pub obligation: Option<ReplanObligationId>,
+    /// The Turn instance it asks for.
+    pub instance: Option<TurnInstanceId>,
+    /// What the agent can use.
+    pub capabilities: Vec<String>,
+    /// The instant.
+    pub now: Timestamp,
+    /// Registry and runtime root as arguments, for commands that are handed out.
+    pub places: Places,
+}
+
+/// The two global arguments that tie a command to this state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// The registry file.
+    pub registry: String,
+    /// The runtime root.
+    pub runtime_root: String,
+}
+
+/// What an agent can use when it does not say.
+pub const STANDARD_CAPABILITIES: [&str; 3] = ["shell", "filesystem_read", "filesystem_write"];
+
+impl Places {
+    /// A command of this program bound to this state.
+    pub fn argv(&self, rest: &[&str]) -> Vec<String> {
+        let mut argv: Vec<String> = ["loopx", "--registry", &self.registry, "--runtime-root", &self.runtime_root].map(str::to_owned).to_vec();
+        argv.extend(rest.iter().map(|word| (*word).to_owned()));
+        argv
+    }
+}
+
+/// One line a shell reads back as the same words.
+pub fn shell_line(argv: &[String]) -> String {
+    let quote = |word: &String| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"@%+=:,./-_".contains(&byte);
+        if !word.is_empty() && word.bytes().all(is_plain) {
+            return word.clone();
+        }
+        format!("'{}'", word.replace('\'', "'\"'\"'"))
+    };
+    argv.iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_line_quotes_what_a_shell_would_change() {
+        let argv = ["loopx", "a b", "it's", "", "plain/x"].map(str::to_owned);
+        assert_eq!(shell_line(&argv), r#"loopx 'a b' 'it'"'"'s' '' plain/x"#);
+    }
+}

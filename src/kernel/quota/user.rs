@@ -1,0 +1,120 @@
+//! What the user is asked and told: the summary of their todos, the notification flags and the prompt of a gate
+//! (docs/spec/kernel.md 6.4).
+
+use serde_json::{Map, Value, json};
+
+use super::frontier::open_gates;
+use super::policy::QuotaState;
+use super::snapshot::Snapshot;
+use crate::contract::goal::WaitingOn;
+use crate::contract::todo::Todo;
+
+/// What the user's side of a decision says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UserSide {
+    /// An open gate asks for a decision.
+    pub notify_gate: bool,
+    /// An open todo holds the goal up.
+    pub notify_todo: Option<&'static str>,
+    /// The user has to act.
+    pub requires_action: bool,
+}
+
+impl UserSide {
+    /// Derives the flags of a quota state.
+    pub fn of(snapshot: &Snapshot, state: QuotaState) -> Self {
+        if matches!(state, QuotaState::Paused(_)) {
+            return Self { notify_gate: false, notify_todo: None, requires_action: false };
+        }
+        let notify_gate = open_gates(snapshot).next().is_some();
+        let holds_up = match state {
+            QuotaState::FocusWait => Some("focus_wait"),
+            QuotaState::Waiting => Some("waiting"),
+            QuotaState::OperatorGate => None,
+            _ => match snapshot.goal.waiting_on {
+                WaitingOn::UserOrController | WaitingOn::Controller => Some("waiting_on_user"),
+                WaitingOn::ExternalEvidence => Some("waiting_on_external_evidence"),
+                WaitingOn::Codex | WaitingOn::Unnamed => None,
+            },
+        };
+        let has_open = !snapshot.user_todos.is_empty();
+        let notify_todo = holds_up.filter(|_| !notify_gate && has_open);
+        let requires_action = state == QuotaState::OperatorGate || notify_gate || notify_todo.is_some();
+        Self { notify_gate, notify_todo, requires_action }
+    }
+}
+
+/// The summary of unfinished todos: the user's, or the agents' in the same shape.
+pub fn summary(todos: &[Todo], done: i64) -> Value {
+    let items: Vec<Value> = todos.iter().enumerate().map(|(index, todo)| item(index, todo)).collect();
+    let pick = |keep: &dyn Fn(&Todo) -> bool| -> Vec<Value> {
+        todos.iter().zip(&items).filter(|(todo, _)| keep(todo)).map(|(_, item)| item.clone()).collect()
+    };
+    json!({
+        "open_count": todos.len(),
+        "items": items,
+        "first_open_items": items.iter().take(3).collect::<Vec<_>>(),
+        "gate_open_items": pick(&|todo| todo.is_user_gate()),
+        "user_action_items": pick(&|todo| !todo.is_user_gate()),
+        "done_count": done,
+    })
+}
+
+fn item(index: usize, todo: &Todo) -> Value {
+    let mut item = Map::new();
+    item.insert("todo_id".to_owned(), json!(todo.id()));
+    item.insert("index".to_owned(), json!(index + 1));
+    for (name, value) in todo.body() {
+        item.entry(name.clone()).or_insert_with(|| value.clone());
+    }
+    Value::Object(item)
+}
+
+/// The one question the user is asked.
+pub fn question(snapshot: &Snapshot, state: QuotaState) -> Option<String> {
+    if let Some(asked) = snapshot.goal.text("operator_question") {
+        return Some(asked.to_owned());
+    }
+    if state == QuotaState::OperatorGate {
+        let gate = snapshot.goal.missing_gates.first().map_or("the next step", String::as_str);
+        return Some(format!("Goal {}: may {gate} go ahead?", snapshot.goal.id));
+    }
+    open_gates(snapshot).next().map(|gate| gate.words().to_owned())
+}
+
+/// The text a person gets, empty when there is nothing to ask.
+pub fn gate_prompt(snapshot: &Snapshot, state: QuotaState) -> Option<String> {
+    let question = question(snapshot, state);
+    let goal = &snapshot.goal;
+    let todos = &snapshot.user_todos;
+    if question.is_none() && goal.missing_gates.is_empty() && todos.is_empty() && state != QuotaState::OperatorGate {
+        return None;
+    }
+    let mut lines = vec![format!("Decision needed for goal {}", goal.id)];
+    if let Some(question) = question {
+        lines.push(format!("Question: {question}"));
+    }
+    if let Some(suggestion) = goal.text("next_action") {
+        lines.push(format!("Current suggestion: {suggestion}"));
+    }
+    lines.push("Release condition: a recorded decision".to_owned());
+    if !goal.missing_gates.is_empty() {
+        lines.push(format!("Missing gates: {}", goal.missing_gates.join(", ")));
+    }
+    if !todos.is_empty() {
+        lines.push(format!("Open user todos: {}", todos.len()));
+        lines.extend(todos.iter().map(|todo| format!("- {} {}", todo.id(), todo.words())));
+    }
+    lines.push("Reply with approve, reject or defer and a short reason".to_owned());
+    Some(lines.join("\n"))
+}
+
+/// What the user is asked to do, at most three lines; every line in an envelope of today.
+pub fn actions(snapshot: &Snapshot, state: QuotaState) -> Vec<String> {
+    let gates: Vec<String> = open_gates(snapshot).map(|gate| gate.words().to_owned()).collect();
+    if !gates.is_empty() {
+        return gates.into_iter().take(3).collect();
+    }
+    let todos: Vec<String> = snapshot.user_todos.iter().map(|todo| todo.words().to_owned()).take(3).collect();
+    if todos.is_empty() { question(snapshot, state).into_iter().collect() } else { todos }
+}
