@@ -1,1 +1,29 @@
 //! The door: builds the ports; the only file that names concrete providers, sources and hosts.
+
+use std::path::Path;
+
+use crate::contract::error::ErrorCode;
+use crate::contract::packet::Refusal;
+use crate::flow::Ports;
+use crate::host::exec::StructuredHost;
+use crate::port::clock::{Clock, SystemClock};
+use crate::port::ids::SystemIds;
+use crate::workspace::{Workspace, env};
+
+/// Builds the ports of one command.
+pub(crate) fn ports(
+    registry: Option<&Path>,
+    runtime_root: Option<&Path>,
+    operation: &str,
+) -> Result<Ports, Refusal> {
+    let text = "the current folder cannot be read; change to one that can";
+    let workspace = Workspace::locate(registry, runtime_root)
+        .map_err(|_| Refusal::new(ErrorCode::InputUnreadable, text))?;
+    Ok(Ports {
+        workspace,
+        now: SystemClock::new(env::test_hook(env::TEST_NOW).as_deref()).now(),
+        ids: Box::new(SystemIds),
+        host: Box::new(StructuredHost),
+        operation: operation.to_owned(),
+    })
+}

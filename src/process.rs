@@ -42,6 +42,7 @@ pub(crate) struct Invocation {
     stdin: Vec<u8>,
     deadline: Duration,
     max_output: usize,
+    on_started: fn(),
 }
 
 /// What a child sees of the environment.
@@ -103,6 +104,7 @@ impl Invocation {
             stdin: Vec::new(),
             deadline: Duration::from_secs(30),
             max_output: 64 << 20,
+            on_started: || {},
         }
     }
 
@@ -123,6 +125,12 @@ impl Invocation {
 
     pub(crate) fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
+        self
+    }
+
+    /// Calls back once the program runs.
+    pub(crate) fn on_started(mut self, call: fn()) -> Self {
+        self.on_started = call;
         self
     }
 
@@ -218,6 +226,7 @@ pub(crate) fn run(invocation: &Invocation) -> Result<Finished, SpawnError> {
 pub(crate) fn observe(invocation: &Invocation) -> Result<Outcome, SpawnError> {
     let started = Instant::now();
     let mut child = invocation.spawn()?;
+    (invocation.on_started)();
     let group = Pid::from_raw(child.id().cast_signed());
     let (done, pipes) = mpsc::channel();
     let stdout = collect(child.stdout.take(), invocation.max_output, &done);

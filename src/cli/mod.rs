@@ -7,9 +7,13 @@
 mod args;
 mod emit;
 mod extension;
+mod goal;
 mod input;
+mod kernel_reply;
 mod manual;
 mod periodic_report;
 mod run;
+mod todo;
+mod values;
 
 pub use run::run;

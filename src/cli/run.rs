@@ -10,6 +10,7 @@ use clap::{CommandFactory, FromArgMatches};
 use super::args::{Cli, Command, Format};
 use super::emit::{self, Reply};
 use super::{extension, manual, periodic_report};
+use super::{extension, goal, manual, todo};
 use crate::contract::error::ErrorCode;
 use crate::contract::packet::Refusal;
 use crate::failpoint;
@@ -47,6 +48,13 @@ fn parse(argv: &[OsString]) -> Result<Cli, clap::Error> {
 fn dispatch(cli: Cli) -> Reply {
     match cli.command {
         Command::PeriodicReport(args) => periodic_report::run(&args),
+        Command::Bootstrap(args) => goal::bootstrap(&args, &cli.global),
+        Command::RegisterAgent(args) => goal::register(&args, &cli.global),
+        Command::ConfigureGoal(args) => goal::configure(&args, &cli.global),
+        Command::GoalLifecycle(args) => goal::lifecycle(&args, &cli.global),
+        Command::OperatorGate(args) => goal::operator_gate(&args, &cli.global),
+        Command::Todo(args) => todo::run(&args, &cli.global),
+        Command::TaskLease(args) => todo::lease(&args, &cli.global),
         Command::Extension(args) => extension::run(&args, &cli.global),
         Command::Capability(args) => extension::capability(&args, &cli.global),
         Command::Completions(args) => manual::completions(&args),

@@ -55,7 +55,11 @@ impl Lease {
             todo_id: TodoId::new(word("todo_id")?)?,
             owner: AgentId::new(word("owner")?)?,
             idempotency_key: word("idempotency_key")?.to_owned(),
-            write_scopes: scopes.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            write_scopes: scopes
+                .iter()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect(),
             acquire_ttl_seconds: number("acquire_ttl_seconds")?,
             version: number("version")?,
             lease_epoch: number("lease_epoch")?,

@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::mode::Mode;
 use super::open::{self, Answer, entry_digest};
-use super::ports::{Mode, Ports};
+use super::ports::Ports;
 use super::registry_edit::{self, Change, Edited};
 use crate::contract::error::ErrorCode;
 use crate::contract::event::EventDraft;
@@ -34,9 +35,16 @@ pub fn bootstrap(ports: &Ports, mode: Mode, id: &GoalId, words: &NewGoal) -> Ans
     };
     let held = registry::lock_for_edit(ports.workspace.registry(), &claim)?;
     let registry = Registry::read(ports.workspace.registry())?;
-    let requested = ports.workspace.requested_runtime_root().filter(|_| !registry.is_present());
-    let recorded = requested.as_ref().map(|root| root.to_string_lossy().into_owned());
-    let root = ports.workspace.runtime_root(recorded.as_deref().or(registry.common_runtime_root()));
+    let requested = ports
+        .workspace
+        .requested_runtime_root()
+        .filter(|_| !registry.is_present());
+    let recorded = requested
+        .as_ref()
+        .map(|root| root.to_string_lossy().into_owned());
+    let root = ports
+        .workspace
+        .runtime_root(recorded.as_deref().or(registry.common_runtime_root()));
     let mut writer = Store::at(&root).write()?;
     let fresh = ports.ids.fresh().ok_or_else(open::no_randomness)?;
     let head = writer.ensure_head(id, &fresh)?;
@@ -55,18 +63,30 @@ pub fn bootstrap(ports: &Ports, mode: Mode, id: &GoalId, words: &NewGoal) -> Ans
 }
 
 fn known(ports: &Ports, mode: Mode, place: &mut open::Place, words: &NewGoal) -> Answer {
-    let is_same = [("title", &words.title), ("objective", &words.objective), ("repo", &words.repo)]
-        .into_iter()
-        .all(|(name, value)| place.goal.text(name).unwrap_or("") == value);
+    let is_same = [
+        ("title", &words.title),
+        ("objective", &words.objective),
+        ("repo", &words.repo),
+    ]
+    .into_iter()
+    .all(|(name, value)| place.goal.text(name).unwrap_or("") == value);
     if !is_same {
-        let text = "a goal of this id exists with other words; choose another id, or edit the registry";
-        return Err(Refusal::new(ErrorCode::GoalExists, text).with("goal_id", place.goal.id.as_str()));
+        let text =
+            "a goal of this id exists with other words; choose another id, or edit the registry";
+        return Err(
+            Refusal::new(ErrorCode::GoalExists, text).with("goal_id", place.goal.id.as_str())
+        );
     }
     place.reader()?;
     if !mode.is_preview() && place.goal.instance_id.is_none() {
         place.writer(ports)?;
     }
-    Ok(bootstrap_packet(&place.goal.id, mode, false, place.registry.revision()))
+    Ok(bootstrap_packet(
+        &place.goal.id,
+        mode,
+        false,
+        place.registry.revision(),
+    ))
 }
 
 fn bootstrap_packet(id: &GoalId, mode: Mode, is_changed: bool, revision: &str) -> Value {
@@ -77,7 +97,13 @@ fn bootstrap_packet(id: &GoalId, mode: Mode, is_changed: bool, revision: &str) -
 }
 
 /// Adds agents to the roster of a goal.
-pub fn register_agents(ports: &Ports, mode: Mode, id: &GoalId, agents: &[AgentId], must_be_new: bool) -> Answer {
+pub fn register_agents(
+    ports: &Ports,
+    mode: Mode,
+    id: &GoalId,
+    agents: &[AgentId],
+    must_be_new: bool,
+) -> Answer {
     if must_be_new {
         let place = open::goal(ports, id)?;
         if let Some(known) = agents.iter().find(|agent| place.goal.has_agent(agent)) {
@@ -103,9 +129,20 @@ pub fn register_agents(ports: &Ports, mode: Mode, id: &GoalId, agents: &[AgentId
     };
     let event = |before: &Goal, _: &Goal| {
         let names: Vec<String> = added(before).iter().map(ToString::to_string).collect();
-        EventDraft::new("agent_register", "agents registered").status("applied").detail("agents", names.join(","))
+        EventDraft::new("agent_register", "agents registered")
+            .status("applied")
+            .detail("agents", names.join(","))
     };
-    let edited = registry_edit::apply(ports, mode, &Change { goal: id, expected: None, edit: &edit, event: &event })?;
+    let edited = registry_edit::apply(
+        ports,
+        mode,
+        &Change {
+            goal: id,
+            expected: None,
+            edit: &edit,
+            event: &event,
+        },
+    )?;
     let mut packet = edit_packet("loopx_agent_registration_v0", mode, id, &edited);
     packet["registered_agents"] = json!(edited.after.agents);
     Ok(packet)
@@ -133,7 +170,13 @@ pub enum Setting {
 }
 
 /// Changes the standing configuration of a goal.
-pub fn configure(ports: &Ports, mode: Mode, id: &GoalId, settings: &[Setting], expected: Option<&str>) -> Answer {
+pub fn configure(
+    ports: &Ports,
+    mode: Mode,
+    id: &GoalId,
+    settings: &[Setting],
+    expected: Option<&str>,
+) -> Answer {
     let edit = |_: &Goal, entry: &mut Map<String, Value>| {
         for setting in settings {
             set(entry, setting);
@@ -146,11 +189,27 @@ pub fn configure(ports: &Ports, mode: Mode, id: &GoalId, settings: &[Setting], e
             .filter(|(name, value)| before.entry().get(*name) != Some(*value))
             .map(|(name, _)| name.as_str())
             .collect();
-        names.extend(before.entry().keys().filter(|name| !after.entry().contains_key(*name)).map(String::as_str));
-        let mut draft = EventDraft::new("goal_config", "goal configured").status("applied").detail("changed_members", names.join(","));
+        names.extend(
+            before
+                .entry()
+                .keys()
+                .filter(|name| !after.entry().contains_key(*name))
+                .map(String::as_str),
+        );
+        let mut draft = EventDraft::new("goal_config", "goal configured")
+            .status("applied")
+            .detail("changed_members", names.join(","));
         if before.agents != after.agents {
-            let changed = before.agents.iter().filter(|agent| !after.agents.contains(agent));
-            let changed = changed.chain(after.agents.iter().filter(|agent| !before.agents.contains(agent)));
+            let changed = before
+                .agents
+                .iter()
+                .filter(|agent| !after.agents.contains(agent));
+            let changed = changed.chain(
+                after
+                    .agents
+                    .iter()
+                    .filter(|agent| !before.agents.contains(agent)),
+            );
             let names: Vec<&str> = changed.map(AgentId::as_str).collect();
             draft = draft.detail("roster_agents", names.join(","));
         }
@@ -161,9 +220,22 @@ pub fn configure(ports: &Ports, mode: Mode, id: &GoalId, settings: &[Setting], e
                 _ => None,
             })
             .collect();
-        if modes.is_empty() { draft } else { draft.detail("work_mode_agents", modes.join(",")) }
+        if modes.is_empty() {
+            draft
+        } else {
+            draft.detail("work_mode_agents", modes.join(","))
+        }
     };
-    let edited = registry_edit::apply(ports, mode, &Change { goal: id, expected, edit: &edit, event: &event })?;
+    let edited = registry_edit::apply(
+        ports,
+        mode,
+        &Change {
+            goal: id,
+            expected,
+            edit: &edit,
+            event: &event,
+        },
+    )?;
     let mut packet = edit_packet("loopx_goal_configuration_v0", mode, id, &edited);
     packet["waiting_on"] = json!(edited.after.text("waiting_on"));
     packet["allowed_slots"] = json!(edited.after.quota.allowed_slots());
@@ -184,18 +256,36 @@ fn set(entry: &mut Map<String, Value>, setting: &Setting) {
         }
         Setting::Member(..) => {}
         Setting::Flag(flag, is_set) => {
-            let flags = entry.get("lifecycle_flags").and_then(Value::as_array).cloned().unwrap_or_default();
+            let flags = entry
+                .get("lifecycle_flags")
+                .and_then(Value::as_array)
+                .cloned()
+                .unwrap_or_default();
             let mut flags: Vec<Value> = flags.into_iter().filter(|have| have != flag).collect();
             if *is_set {
                 flags.push(json!(flag));
             }
-            put(entry, "lifecycle_flags", &if flags.is_empty() { Value::Null } else { Value::Array(flags) });
+            put(
+                entry,
+                "lifecycle_flags",
+                &if flags.is_empty() {
+                    Value::Null
+                } else {
+                    Value::Array(flags)
+                },
+            );
         }
         Setting::WorkMode(agent, mode) => {
             let coordination = entry.entry("coordination").or_insert_with(|| json!({}));
-            let Some(coordination) = coordination.as_object_mut() else { return };
-            let profiles = coordination.entry("agent_profiles").or_insert_with(|| json!({}));
-            let Some(profiles) = profiles.as_object_mut() else { return };
+            let Some(coordination) = coordination.as_object_mut() else {
+                return;
+            };
+            let profiles = coordination
+                .entry("agent_profiles")
+                .or_insert_with(|| json!({}));
+            let Some(profiles) = profiles.as_object_mut() else {
+                return;
+            };
             let profile = profiles.entry(agent.as_str()).or_insert_with(|| json!({}));
             if let Some(profile) = profile.as_object_mut() {
                 profile.insert("work_mode".to_owned(), json!(mode));
@@ -238,7 +328,13 @@ impl Operation {
 }
 
 /// Stops, pauses, archives or resumes a goal; quota policy, roster and runtime state stay.
-pub fn lifecycle(ports: &Ports, mode: Mode, id: &GoalId, operation: Operation, asked: (&str, Option<&str>)) -> Answer {
+pub fn lifecycle(
+    ports: &Ports,
+    mode: Mode,
+    id: &GoalId,
+    operation: Operation,
+    asked: (&str, Option<&str>),
+) -> Answer {
     let (word, status) = operation.words();
     let (reason, expected) = asked;
     let edit = |goal: &Goal, entry: &mut Map<String, Value>| {
@@ -256,7 +352,16 @@ pub fn lifecycle(ports: &Ports, mode: Mode, id: &GoalId, operation: Operation, a
             .with("from_state", before.status.as_str())
             .with("to_state", after.status.as_str())
     };
-    let edited = registry_edit::apply(ports, mode, &Change { goal: id, expected, edit: &edit, event: &event })?;
+    let edited = registry_edit::apply(
+        ports,
+        mode,
+        &Change {
+            goal: id,
+            expected,
+            edit: &edit,
+            event: &event,
+        },
+    )?;
     let mut packet = edit_packet("loopx_goal_activation_transition_v1", mode, id, &edited);
     packet["operation"] = json!(word);
     packet["from_status"] = json!(edited.before.status.as_str());

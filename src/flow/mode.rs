@@ -19,6 +19,16 @@ impl Mode {
         }
     }
 
+    /// Takes the `--dry-run` switch of a command that acts by default.
+    pub const fn of_dry_run(is_dry: bool) -> Self {
+        Self::of_switch(!is_dry)
+    }
+
+    /// Tells whether the command only previews.
+    pub const fn is_preview(self) -> bool {
+        matches!(self, Self::Preview)
+    }
+
     /// Tells whether the command acts.
     pub const fn is_execute(self) -> bool {
         matches!(self, Self::Execute)

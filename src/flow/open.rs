@@ -45,18 +45,27 @@ pub fn registry(ports: &Ports) -> Result<(Registry, Store), RegistryError> {
 /// Opens one goal; `None` when the registry does not know it.
 pub fn find(ports: &Ports, id: &GoalId) -> Result<Option<Place>, RegistryError> {
     let registry = Registry::read(ports.workspace.registry())?;
-    let Some(goal) = registry.goal(id)? else { return Ok(None) };
+    let Some(goal) = registry.goal(id)? else {
+        return Ok(None);
+    };
     let (workspace, registry, goal) = match registry.source_of(&goal) {
         None => (ports.workspace.clone(), registry, goal),
         Some(source) => {
             let workspace = ports.workspace.of_registry(source);
             let registry = Registry::read(workspace.registry())?;
-            let Some(goal) = registry.goal(id)? else { return Ok(None) };
+            let Some(goal) = registry.goal(id)? else {
+                return Ok(None);
+            };
             (workspace, registry, goal)
         }
     };
     let store = Store::at(&workspace.runtime_root(registry.common_runtime_root()));
-    Ok(Some(Place { workspace, registry, goal, store }))
+    Ok(Some(Place {
+        workspace,
+        registry,
+        goal,
+        store,
+    }))
 }
 
 /// Opens one goal that has to be there.
@@ -108,22 +117,29 @@ impl Place {
 
     fn reload(&mut self) -> Answer<()> {
         self.registry = Registry::read(self.registry.path())?;
-        self.goal = self.registry.goal(&self.goal.id)?.ok_or_else(|| unknown_goal(&self.goal.id))?;
+        self.goal = self
+            .registry
+            .goal(&self.goal.id)?
+            .ok_or_else(|| unknown_goal(&self.goal.id))?;
         Ok(())
     }
 
     fn check_identity(&self, head: Option<&Head>) -> Result<(), StoreError> {
         match (&self.goal.instance_id, head) {
             (Some(_), None) => Err(StoreError::Corrupt("the rows of a known goal are gone")),
-            (Some(entry), Some(head)) if *entry != head.instance_id => {
-                Err(StoreError::Corrupt("the registry entry belongs to another store"))
-            }
+            (Some(entry), Some(head)) if *entry != head.instance_id => Err(StoreError::Corrupt(
+                "the registry entry belongs to another store",
+            )),
             _ => Ok(()),
         }
     }
 
     /// Starts a mutation and records an edit of the entry made outside a command.
-    pub fn begin<'w>(&self, ports: &Ports, writer: &'w mut Writer) -> Result<GoalTx<'w>, StoreError> {
+    pub fn begin<'w>(
+        &self,
+        ports: &Ports,
+        writer: &'w mut Writer,
+    ) -> Result<GoalTx<'w>, StoreError> {
         let mut tx = writer.begin(&self.goal.id, ports.now)?;
         tx.note_entry(&entry_digest(&self.goal))?;
         Ok(tx)
@@ -131,7 +147,13 @@ impl Place {
 
     /// The lock claim of a change to this registry.
     pub fn claim<'a>(&self, ports: &'a Ports) -> Claim<'a> {
-        Claim { lock_id: "registry", agent_id: None, operation: &ports.operation, policy: Policy::Mutation, now: "" }
+        Claim {
+            lock_id: "registry",
+            agent_id: None,
+            operation: &ports.operation,
+            policy: Policy::Mutation,
+            now: "",
+        }
     }
 
     /// The runtime root.
@@ -167,23 +189,46 @@ impl Place {
 
 /// The canonical hash of a goal entry.
 pub fn entry_digest(goal: &Goal) -> String {
-    digest::digest(&Value::Object(goal.entry().clone())).map(|digest| digest.to_string()).unwrap_or_default()
+    digest::digest(&Value::Object(goal.entry().clone()))
+        .map(|digest| digest.to_string())
+        .unwrap_or_default()
 }
 
 /// The refusal of a system that gives no random names.
 pub fn no_randomness() -> Refusal {
-    Refusal::new(ErrorCode::InternalError, "the system gives no random names; nothing was written")
+    Refusal::new(
+        ErrorCode::InternalError,
+        "the system gives no random names; nothing was written",
+    )
 }
 
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
         let (code, text) = match &error {
-            StoreError::Busy => (ErrorCode::StoreBusy, "another process holds the store; run again"),
-            StoreError::Corrupt(_) => (ErrorCode::StoreCorrupt, "the store is damaged and was left as it is; run `loopx doctor`, then restore a backup"),
-            StoreError::WriteFailed(_) => (ErrorCode::StoreWriteFailed, "the disk refused the change and nothing was acknowledged; free space or check permissions, then run again"),
-            StoreError::SchemaUnsupported { .. } => (ErrorCode::SchemaUnsupported, "a newer loopx wrote this store; use that version or a newer one"),
-            StoreError::LockTimeout(_) => (ErrorCode::LockAcquireTimeout, "another process holds the lock of this work; look at the holder, then run again"),
-            StoreError::Sql(_) => (ErrorCode::InternalError, "the store refused a statement; nothing was changed, run `loopx doctor`"),
+            StoreError::Busy => (
+                ErrorCode::StoreBusy,
+                "another process holds the store; run again",
+            ),
+            StoreError::Corrupt(_) => (
+                ErrorCode::StoreCorrupt,
+                "the store is damaged and was left as it is; run `loopx doctor`, then restore a backup",
+            ),
+            StoreError::WriteFailed(_) => (
+                ErrorCode::StoreWriteFailed,
+                "the disk refused the change and nothing was acknowledged; free space or check permissions, then run again",
+            ),
+            StoreError::SchemaUnsupported { .. } => (
+                ErrorCode::SchemaUnsupported,
+                "a newer loopx wrote this store; use that version or a newer one",
+            ),
+            StoreError::LockTimeout(_) => (
+                ErrorCode::LockAcquireTimeout,
+                "another process holds the lock of this work; look at the holder, then run again",
+            ),
+            StoreError::Sql(_) => (
+                ErrorCode::InternalError,
+                "the store refused a statement; nothing was changed, run `loopx doctor`",
+            ),
         };
         tracing::debug!(fault = %error, "store");
         Refusal::new(code, text)
@@ -196,9 +241,13 @@ impl From<RegistryError> for Refusal {
             RegistryError::Store(error) => error.into(),
             RegistryError::Changed { current } => {
                 let text = "the registry changed since it was read and was left as it is; look at it and run again";
-                Refusal::new(ErrorCode::RegistryRevisionMismatch, text).with("registry_revision", current)
+                Refusal::new(ErrorCode::RegistryRevisionMismatch, text)
+                    .with("registry_revision", current)
             }
-            error => Refusal::new(ErrorCode::RegistryInvalid, format!("{error}; fix the file, nothing was changed")),
+            error => Refusal::new(
+                ErrorCode::RegistryInvalid,
+                format!("{error}; fix the file, nothing was changed"),
+            ),
         }
     }
 }

@@ -4,8 +4,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::mode::Mode;
 use super::open::{self, Answer};
-use super::ports::{Mode, Ports};
+use super::ports::Ports;
 use super::registry_edit::{self, Change};
 use crate::contract::error::ErrorCode;
 use crate::contract::event::EventDraft;
@@ -51,9 +52,20 @@ pub fn decide(ports: &Ports, mode: Mode, id: &GoalId, asked: &Decision) -> Answe
         let gate = asked.gate.clone();
         let edit = move |goal: &Goal, entry: &mut Map<String, Value>| release(goal, entry, &gate);
         let event = |_: &Goal, _: &Goal| {
-            EventDraft::new("goal_config", "operator gate approved").status("applied").with("gate_id", asked.gate.clone())
+            EventDraft::new("goal_config", "operator gate approved")
+                .status("applied")
+                .with("gate_id", asked.gate.clone())
         };
-        let edited = registry_edit::apply(ports, mode, &Change { goal: id, expected: None, edit: &edit, event: &event })?;
+        let edited = registry_edit::apply(
+            ports,
+            mode,
+            &Change {
+                goal: id,
+                expected: None,
+                edit: &edit,
+                event: &event,
+            },
+        )?;
         answer["changed"] = json!(!is_repeated || edited.is_changed());
         answer["waiting_on"] = json!(edited.after.text("waiting_on"));
         answer["missing_gates"] = json!(edited.after.missing_gates);
@@ -86,8 +98,18 @@ fn append(ports: &Ports, place: &mut open::Place, id: &GoalId, asked: &Decision)
         _ => "operator_gate_deferred",
     };
     let at = tx.rows().free_run_instant(id, ports.now)?;
-    let run = tx.put_run(RunKey { agent_id: agent, classification: past, effect_id: None }, at, body)?;
-    let draft = EventDraft::new("gate_decision", "operator gate decided").agent(agent).status(asked.outcome);
+    let run = tx.put_run(
+        RunKey {
+            agent_id: agent,
+            classification: past,
+            effect_id: None,
+        },
+        at,
+        body,
+    )?;
+    let draft = EventDraft::new("gate_decision", "operator gate decided")
+        .agent(agent)
+        .status(asked.outcome);
     tx.event(draft.with("gate_id", asked.gate.clone()))?;
     tx.commit()?;
     writer.bring_up_exports(id, ports.now);
@@ -95,7 +117,11 @@ fn append(ports: &Ports, place: &mut open::Place, id: &GoalId, asked: &Decision)
 }
 
 fn release(goal: &Goal, entry: &mut Map<String, Value>, gate: &str) {
-    let left: Vec<&String> = goal.missing_gates.iter().filter(|name| *name != gate).collect();
+    let left: Vec<&String> = goal
+        .missing_gates
+        .iter()
+        .filter(|name| *name != gate)
+        .collect();
     if left.len() != goal.missing_gates.len() {
         if left.is_empty() {
             entry.shift_remove("missing_gates");
@@ -103,7 +129,10 @@ fn release(goal: &Goal, entry: &mut Map<String, Value>, gate: &str) {
             entry.insert("missing_gates".to_owned(), json!(left));
         }
     }
-    let is_waiting = matches!(entry.get("waiting_on").and_then(Value::as_str), Some("user_or_controller" | "controller"));
+    let is_waiting = matches!(
+        entry.get("waiting_on").and_then(Value::as_str),
+        Some("user_or_controller" | "controller")
+    );
     if left.is_empty() && is_waiting {
         entry.insert("waiting_on".to_owned(), json!("codex"));
         entry.shift_remove("operator_question");

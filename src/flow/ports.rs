@@ -5,22 +5,6 @@ use crate::port::host::TurnHost;
 use crate::port::ids::Ids;
 use crate::workspace::Workspace;
 
-/// Whether a command only shows what it would do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Nothing is written.
-    Preview,
-    /// The change is made.
-    Execute,
-}
-
-impl Mode {
-    /// True for a preview.
-    pub fn is_preview(self) -> bool {
-        self == Mode::Preview
-    }
-}
-
 /// The outside of a flow. The clock is read once per command, so a packet never holds two instants.
 pub struct Ports {
     /// Where registry and runtime root are.

@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value};
 
+use super::mode::Mode;
 use super::open::{self, Answer, Place, entry_digest};
-use super::ports::{Mode, Ports};
+use super::ports::Ports;
 use crate::contract::error::ErrorCode;
 use crate::contract::event::EventDraft;
 use crate::contract::goal::Goal;
@@ -49,7 +50,12 @@ pub fn apply(ports: &Ports, mode: Mode, change: &Change<'_>) -> Answer<Edited> {
     if mode.is_preview() {
         check_revision(&place.registry, change.expected)?;
         let after = edited(&place.registry, &place.goal, change)?.1;
-        return Ok(Edited { revision: place.registry.revision().to_owned(), before: place.goal, after, revision_after: None });
+        return Ok(Edited {
+            revision: place.registry.revision().to_owned(),
+            before: place.goal,
+            after,
+            revision_after: None,
+        });
     }
     check_revision(&place.registry, change.expected)?;
     let seen = place.registry.revision().to_owned();
@@ -59,17 +65,35 @@ pub fn apply(ports: &Ports, mode: Mode, change: &Change<'_>) -> Answer<Edited> {
     if change.expected.is_some() && seen == place.registry.revision() {
         check_revision(&current, change.expected)?;
     }
-    let before = current.goal(change.goal)?.ok_or_else(|| open::unknown_goal(change.goal))?;
+    let before = current
+        .goal(change.goal)?
+        .ok_or_else(|| open::unknown_goal(change.goal))?;
     let (document, after) = edited(&current, &before, change)?;
     if before.entry() == after.entry() {
-        return Ok(Edited { revision: current.revision().to_owned(), before, after, revision_after: None });
+        return Ok(Edited {
+            revision: current.revision().to_owned(),
+            before,
+            after,
+            revision_after: None,
+        });
     }
     let revision_after = current.replace(&held, &document)?;
     record(ports, &place, &mut writer, (&before, &after), change)?;
-    Ok(Edited { revision: current.revision().to_owned(), before, after, revision_after: Some(revision_after) })
+    Ok(Edited {
+        revision: current.revision().to_owned(),
+        before,
+        after,
+        revision_after: Some(revision_after),
+    })
 }
 
-fn record(ports: &Ports, place: &Place, writer: &mut crate::store::state::Writer, goals: (&Goal, &Goal), change: &Change<'_>) -> Answer<()> {
+fn record(
+    ports: &Ports,
+    place: &Place,
+    writer: &mut crate::store::state::Writer,
+    goals: (&Goal, &Goal),
+    change: &Change<'_>,
+) -> Answer<()> {
     let mut tx = writer.begin(change.goal, ports.now)?;
     tx.note_entry(&entry_digest(goals.0))?;
     tx.event((change.event)(goals.0, goals.1))?;
@@ -79,10 +103,18 @@ fn record(ports: &Ports, place: &Place, writer: &mut crate::store::state::Writer
     Ok(())
 }
 
-fn edited(registry: &Registry, before: &Goal, change: &Change<'_>) -> Answer<(Map<String, Value>, Goal)> {
+fn edited(
+    registry: &Registry,
+    before: &Goal,
+    change: &Change<'_>,
+) -> Answer<(Map<String, Value>, Goal)> {
     let document = registry.with_entry(change.goal, |entry| (change.edit)(before, entry));
     let entries = document.get("goals").and_then(Value::as_array);
-    let entry = entries.and_then(|entries| entries.iter().find(|entry| entry.get("id").and_then(Value::as_str) == Some(change.goal.as_str())));
+    let entry = entries.and_then(|entries| {
+        entries
+            .iter()
+            .find(|entry| entry.get("id").and_then(Value::as_str) == Some(change.goal.as_str()))
+    });
     let entry = entry.ok_or_else(|| open::unknown_goal(change.goal))?;
     let after = Goal::parse(&Label::named("goal"), entry)?;
     Ok((document, after))
@@ -91,8 +123,10 @@ fn edited(registry: &Registry, before: &Goal, change: &Change<'_>) -> Answer<(Ma
 fn check_revision(registry: &Registry, expected: Option<&str>) -> Answer<()> {
     match expected {
         Some(expected) if expected != registry.revision() => {
-            let text = "the registry is not the one you saw; look at it and name its present revision";
-            Err(Refusal::new(ErrorCode::RegistryRevisionMismatch, text).with("registry_revision", registry.revision()))
+            let text =
+                "the registry is not the one you saw; look at it and name its present revision";
+            Err(Refusal::new(ErrorCode::RegistryRevisionMismatch, text)
+                .with("registry_revision", registry.revision()))
         }
         _ => Ok(()),
     }

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::mode::Mode;
 use super::open::{self, Answer};
-use super::ports::{Mode, Ports};
+use super::ports::Ports;
 use super::todo::unknown_todo;
 use crate::contract::error::ErrorCode;
 use crate::contract::event::EventDraft;
@@ -58,7 +59,13 @@ impl Action {
 }
 
 /// Changes a lease.
-pub fn change(ports: &Ports, mode: Mode, at: (&GoalId, &TodoId), holder: (&AgentId, &str), action: &Action) -> Answer {
+pub fn change(
+    ports: &Ports,
+    mode: Mode,
+    at: (&GoalId, &TodoId),
+    holder: (&AgentId, &str),
+    action: &Action,
+) -> Answer {
     let mut place = open::goal(ports, at.0)?;
     place.require_actor(holder.0, ErrorCode::ActorNotRegistered)?;
     if let Action::Transfer { to, .. } = action {
@@ -74,8 +81,13 @@ pub fn change(ports: &Ports, mode: Mode, at: (&GoalId, &TodoId), holder: (&Agent
     let changed = decide(ports, tx.rows(), at, holder, action)?;
     if let (lease, true) = &changed {
         tx.put_lease(lease)?;
-        let draft = EventDraft::new("lease", "lease changed").agent(Some(lease.owner.as_str())).todo(Some(at.1.as_str()));
-        let draft = draft.status(action.word()).detail("lease_epoch", lease.lease_epoch).detail("version", lease.version);
+        let draft = EventDraft::new("lease", "lease changed")
+            .agent(Some(lease.owner.as_str()))
+            .todo(Some(at.1.as_str()));
+        let draft = draft
+            .status(action.word())
+            .detail("lease_epoch", lease.lease_epoch)
+            .detail("version", lease.version);
         tx.event(draft)?;
         tx.commit()?;
     } else {
@@ -86,12 +98,29 @@ pub fn change(ports: &Ports, mode: Mode, at: (&GoalId, &TodoId), holder: (&Agent
 }
 
 /// The lease after the action, and whether it differs.
-fn decide(ports: &Ports, rows: Rows<'_>, at: (&GoalId, &TodoId), holder: (&AgentId, &str), action: &Action) -> Answer<(Lease, bool)> {
-    let todo = rows.todo(at.0, at.1)?.ok_or_else(|| unknown_todo(at.1))?.todo;
+fn decide(
+    ports: &Ports,
+    rows: Rows<'_>,
+    at: (&GoalId, &TodoId),
+    holder: (&AgentId, &str),
+    action: &Action,
+) -> Answer<(Lease, bool)> {
+    let todo = rows
+        .todo(at.0, at.1)?
+        .ok_or_else(|| unknown_todo(at.1))?
+        .todo;
     let stored = rows.lease(at.0, at.1)?;
-    let proof = |version: i64| Proof { owner: holder.0, key: holder.1, version, now: ports.now };
+    let proof = |version: i64| Proof {
+        owner: holder.0,
+        key: holder.1,
+        version,
+        now: ports.now,
+    };
     match action {
-        Action::Acquire { ttl_seconds, write_scopes } => {
+        Action::Acquire {
+            ttl_seconds,
+            write_scopes,
+        } => {
             if todo.status() == Status::Done || todo.is_archived() {
                 return Err(crate::kernel::todo::not_open(&todo));
             }
@@ -105,19 +134,34 @@ fn decide(ports: &Ports, rows: Rows<'_>, at: (&GoalId, &TodoId), holder: (&Agent
                 now: ports.now,
             };
             let others = rows.active_leases(at.0)?;
-            let known = Stored { lease: stored.as_ref(), key_epoch: rows.lease_key_epoch(at.0, at.1, holder.1)?, others: &others };
+            let known = Stored {
+                lease: stored.as_ref(),
+                key_epoch: rows.lease_key_epoch(at.0, at.1, holder.1)?,
+                others: &others,
+            };
             Ok(match (lease::acquire(&asked, &known)?, stored) {
                 (Some(lease), _) => (lease, true),
                 (None, Some(lease)) => (lease, false),
                 (None, None) => return Err(unknown_todo(at.1)),
             })
         }
-        Action::Renew { version, ttl_seconds } => Ok((lease::renew(stored.as_ref(), &proof(*version), *ttl_seconds)?, true)),
+        Action::Renew {
+            version,
+            ttl_seconds,
+        } => Ok((
+            lease::renew(stored.as_ref(), &proof(*version), *ttl_seconds)?,
+            true,
+        )),
         Action::Transfer { version, to, key } => {
             let epoch = rows.lease_key_epoch(at.0, at.1, key)?;
-            Ok((lease::transfer(stored.as_ref(), &proof(*version), (to, key), epoch)?, true))
+            Ok((
+                lease::transfer(stored.as_ref(), &proof(*version), (to, key), epoch)?,
+                true,
+            ))
         }
-        Action::Release { version } => Ok((lease::release(stored.as_ref(), &proof(*version))?, true)),
+        Action::Release { version } => {
+            Ok((lease::release(stored.as_ref(), &proof(*version))?, true))
+        }
     }
 }
 
@@ -125,7 +169,10 @@ fn decide(ports: &Ports, rows: Rows<'_>, at: (&GoalId, &TodoId), holder: (&Agent
 pub fn inspect(ports: &Ports, at: (&GoalId, &TodoId)) -> Answer {
     let place = open::goal(ports, at.0)?;
     let reader = place.reader()?.ok_or_else(|| unknown_todo(at.1))?;
-    reader.rows().todo(at.0, at.1)?.ok_or_else(|| unknown_todo(at.1))?;
+    reader
+        .rows()
+        .todo(at.0, at.1)?
+        .ok_or_else(|| unknown_todo(at.1))?;
     let lease = reader.rows().lease(at.0, at.1)?;
     Ok(json!({
         "ok": true, "schema_version": "task_lease_v0", "action": "inspect",

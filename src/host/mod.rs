@@ -1,1 +1,3 @@
 //! Who runs a turn.
+
+pub(crate) mod exec;

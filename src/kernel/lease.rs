@@ -53,14 +53,20 @@ pub fn acquire(asked: &Acquire<'_>, stored: &Stored<'_>) -> Outcome<Option<Lease
         return Err(key_reuse());
     }
     if let Some(lease) = live {
-        let text = "another lease on this todo is live; wait for its end or ask its owner to release it";
-        return Err(Refusal::new(ErrorCode::TodoLeaseConflict, text).with("owner", lease.owner.as_str()));
+        let text =
+            "another lease on this todo is live; wait for its end or ask its owner to release it";
+        return Err(
+            Refusal::new(ErrorCode::TodoLeaseConflict, text).with("owner", lease.owner.as_str())
+        );
     }
     let is_taken = stored.others.iter().any(|other| {
-        &other.todo_id != asked.todo && other.is_live(asked.now) && overlaps(&other.write_scopes, asked.write_scopes)
+        &other.todo_id != asked.todo
+            && other.is_live(asked.now)
+            && overlaps(&other.write_scopes, asked.write_scopes)
     });
     if is_taken {
-        let text = "a live lease on another todo covers one of these paths; narrow the scope or wait";
+        let text =
+            "a live lease on another todo covers one of these paths; narrow the scope or wait";
         return Err(Refusal::new(ErrorCode::WriteScopeConflict, text));
     }
     let expires_at = expiry(asked.now, asked.ttl_seconds)?;
@@ -103,7 +109,12 @@ pub fn renew(lease: Option<&Lease>, proof: &Proof<'_>, ttl_seconds: Option<i64>)
 }
 
 /// Gives a lease to another owner under a key of its own.
-pub fn transfer(lease: Option<&Lease>, proof: &Proof<'_>, to: (&AgentId, &str), key_epoch: Option<i64>) -> Outcome<Lease> {
+pub fn transfer(
+    lease: Option<&Lease>,
+    proof: &Proof<'_>,
+    to: (&AgentId, &str),
+    key_epoch: Option<i64>,
+) -> Outcome<Lease> {
     let mut lease = proven(lease, proof)?.clone();
     if key_epoch.is_some() {
         return Err(key_reuse());
@@ -129,11 +140,16 @@ fn step(mut lease: Lease, now: Timestamp) -> Lease {
 
 fn proven<'a>(lease: Option<&'a Lease>, proof: &Proof<'_>) -> Outcome<&'a Lease> {
     let Some(lease) = lease.filter(|lease| lease.is_live(proof.now)) else {
-        return Err(Refusal::new(ErrorCode::LeaseNotActive, "there is no active lease on this todo; acquire one"));
+        return Err(Refusal::new(
+            ErrorCode::LeaseNotActive,
+            "there is no active lease on this todo; acquire one",
+        ));
     };
     if lease.idempotency_key != proof.key || &lease.owner != proof.owner {
         let text = "the lease belongs to another owner or key; its holder has to change it";
-        return Err(Refusal::new(ErrorCode::TodoLeaseConflict, text).with("owner", lease.owner.as_str()));
+        return Err(
+            Refusal::new(ErrorCode::TodoLeaseConflict, text).with("owner", lease.owner.as_str())
+        );
     }
     if lease.version != proof.version {
         let text = "the lease has moved on; `loopx task-lease inspect` shows its version";
@@ -143,17 +159,25 @@ fn proven<'a>(lease: Option<&'a Lease>, proof: &Proof<'_>) -> Outcome<&'a Lease>
 }
 
 fn overlaps(left: &[String], right: &[String]) -> bool {
-    let stem = |scope: &str| scope.trim_end_matches("**").trim_end_matches('*').trim_end_matches('/').to_owned();
+    let stem = |scope: &str| {
+        scope
+            .trim_end_matches("**")
+            .trim_end_matches('*')
+            .trim_end_matches('/')
+            .to_owned()
+    };
     let within = |inner: &str, outer: &str| {
         let (inner, outer) = (stem(inner), stem(outer));
         outer.is_empty() || inner == outer || inner.starts_with(&format!("{outer}/"))
     };
-    left.iter().any(|a| right.iter().any(|b| within(a, b) || within(b, a)))
+    left.iter()
+        .any(|a| right.iter().any(|b| within(a, b) || within(b, a)))
 }
 
 fn expiry(now: Timestamp, ttl_seconds: i64) -> Outcome<Timestamp> {
     let text = "the lease would end outside the calendar; ask for less";
-    now.plus_seconds(ttl_seconds).ok_or_else(|| Refusal::new(ErrorCode::InvalidArguments, text))
+    now.plus_seconds(ttl_seconds)
+        .ok_or_else(|| Refusal::new(ErrorCode::InvalidArguments, text))
 }
 
 fn key_reuse() -> Refusal {

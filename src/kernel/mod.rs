@@ -2,8 +2,8 @@
 
 pub mod extension;
 pub mod inbox;
-pub mod periodic_report;
 pub mod lease;
+pub mod periodic_report;
 pub mod quota;
 pub mod replan;
 pub mod todo;

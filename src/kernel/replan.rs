@@ -49,10 +49,16 @@ pub struct Obligation {
 
 impl Obligation {
     /// The obligation of an agent, if it has one.
-    pub fn derive(snapshot: &Snapshot, agent: &AgentId, has_runnable_advancement: bool) -> Option<Self> {
+    pub fn derive(
+        snapshot: &Snapshot,
+        agent: &AgentId,
+        has_runnable_advancement: bool,
+    ) -> Option<Self> {
         let mut triggers = Vec::new();
         let acknowledged = snapshot.last_ack.as_ref().map(|(_, at)| *at);
-        let is_fresh = |at: Option<Timestamp>| acknowledged.is_none_or(|acknowledged| at.is_none_or(|at| at >= acknowledged));
+        let is_fresh = |at: Option<Timestamp>| {
+            acknowledged.is_none_or(|acknowledged| at.is_none_or(|at| at >= acknowledged))
+        };
         if let Some(vision) = &snapshot.vision
             && vision.is_reached()
             && is_fresh(vision.generated_at().and_then(Timestamp::parse))
@@ -62,7 +68,12 @@ impl Obligation {
         }
         if let Some(checkpoint) = &snapshot.checkpoint
             && checkpoint.get("decision").and_then(Value::as_str) == Some("missing_required")
-            && is_fresh(checkpoint.get("generated_at").and_then(Value::as_str).and_then(Timestamp::parse))
+            && is_fresh(
+                checkpoint
+                    .get("generated_at")
+                    .and_then(Value::as_str)
+                    .and_then(Timestamp::parse),
+            )
             && !has_runnable_advancement
         {
             triggers.push("vision_checkpoint_missing");
@@ -71,13 +82,21 @@ impl Obligation {
             return None;
         }
         let rearmed_after = snapshot.last_ack.as_ref().map(|(id, _)| id.clone());
-        let identity: Vec<Value> = triggers.iter().map(|kind| json!({"kind": kind, "agent_id": agent})).collect();
+        let identity: Vec<Value> = triggers
+            .iter()
+            .map(|kind| json!({"kind": kind, "agent_id": agent}))
+            .collect();
         let document = json!({
             "schema_version": "autonomous_replan_obligation_v0", "agent_id": agent, "frontier_identity": null,
             "rearmed_after_obligation_id": rearmed_after, "trigger_identity": identity,
         });
         let id = digest::ascii_digest(&document).ok()?.short(16);
-        Some(Self { id: ReplanObligationId::new(format!("replan-{id}"))?, agent: agent.clone(), rearmed_after, triggers })
+        Some(Self {
+            id: ReplanObligationId::new(format!("replan-{id}"))?,
+            agent: agent.clone(),
+            rearmed_after,
+            triggers,
+        })
     }
 
     /// The trigger kinds.
@@ -87,7 +106,11 @@ impl Obligation {
 
     /// The packet.
     pub fn to_value(&self) -> Value {
-        let triggers: Vec<Value> = self.triggers.iter().map(|kind| json!({"kind": kind, "agent_id": self.agent})).collect();
+        let triggers: Vec<Value> = self
+            .triggers
+            .iter()
+            .map(|kind| json!({"kind": kind, "agent_id": self.agent}))
+            .collect();
         json!({
             "schema_version": "autonomous_replan_obligation_v0",
             "required": true,
@@ -121,7 +144,10 @@ pub fn outcomes(vision: Option<&Vision>, has_successor: bool) -> Vec<&'static st
     }
     let is_fresh = vision.is_some_and(|vision| {
         vision.patch("acceptance_summary").is_some()
-            && matches!(vision.path_outcome(), Some("continue" | "no_change" | "replan"))
+            && matches!(
+                vision.path_outcome(),
+                Some("continue" | "no_change" | "replan")
+            )
             && vision.has_evidence()
     });
     if is_fresh {
@@ -139,7 +165,11 @@ pub fn is_successor(todo: &Todo, obligation: &ReplanObligationId, agent: &AgentI
 }
 
 /// The acknowledgement packet of a run.
-pub fn acknowledgement(obligation: &Obligation, outcomes: &[&str], delta_kinds: &[String]) -> Value {
+pub fn acknowledgement(
+    obligation: &Obligation,
+    outcomes: &[&str],
+    delta_kinds: &[String],
+) -> Value {
     json!({
         "schema_version": "autonomous_replan_ack_v0",
         "recorded": true,
@@ -166,20 +196,38 @@ pub fn acknowledgement(obligation: &Obligation, outcomes: &[&str], delta_kinds: 
 
 /// True for work that moves the goal on.
 pub fn is_advancement(todo: &Todo) -> bool {
-    todo.task_class().is_none_or(|class| class == "advancement_task")
+    todo.task_class()
+        .is_none_or(|class| class == "advancement_task")
 }
 
 /// True when a runnable advancement todo is left for this agent.
 pub fn has_runnable_advancement(frontier: &Frontier<'_>) -> bool {
-    frontier.work.iter().any(|(todo, hold)| hold.is_none() && is_advancement(todo))
+    frontier
+        .work
+        .iter()
+        .any(|(todo, hold)| hold.is_none() && is_advancement(todo))
 }
 
 /// The frontier projection: what is left, what is missing, whether the goal is at its end.
-pub fn frontier_projection(snapshot: &Snapshot, question: &Question, obligation: Option<&Obligation>) -> Value {
+pub fn frontier_projection(
+    snapshot: &Snapshot,
+    question: &Question,
+    obligation: Option<&Obligation>,
+) -> Value {
     let agent = question.agent.as_ref().map(|agent| agent.as_str());
-    let open: Vec<&Todo> = snapshot.agent_todos.iter().filter(|todo| todo.status() == Status::Open && is_advancement(todo)).collect();
-    let own = open.iter().filter(|todo| todo.claimed_by().is_some() && todo.claimed_by() == agent).count();
-    let free = open.iter().filter(|todo| todo.claimed_by().is_none()).count();
+    let open: Vec<&Todo> = snapshot
+        .agent_todos
+        .iter()
+        .filter(|todo| todo.status() == Status::Open && is_advancement(todo))
+        .collect();
+    let own = open
+        .iter()
+        .filter(|todo| todo.claimed_by().is_some() && todo.claimed_by() == agent)
+        .count();
+    let free = open
+        .iter()
+        .filter(|todo| todo.claimed_by().is_none())
+        .count();
     let mut packet = json!({
         "schema_version": "goal_frontier_projection_v0",
         "goal_id": snapshot.goal.id,
@@ -205,7 +253,9 @@ pub fn terminal_state() -> Value {
 }
 
 fn acceptance_gaps(snapshot: &Snapshot, obligation: Option<&Obligation>) -> Vec<Value> {
-    let Some(vision) = &snapshot.vision else { return Vec::new() };
+    let Some(vision) = &snapshot.vision else {
+        return Vec::new();
+    };
     let kinds: Vec<&str> = match obligation {
         Some(obligation) => obligation.triggers.clone(),
         None if vision.is_open() => vec!["open_vision"],

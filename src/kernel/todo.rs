@@ -49,8 +49,12 @@ impl Continuation {
             "no_followup" => Some(Continuation::NoFollowup),
             "successor" => {
                 let ids = intent.get("successor_todo_ids").and_then(Value::as_array)?;
-                let ids: Option<Vec<TodoId>> = ids.iter().map(|id| id.as_str().and_then(TodoId::new)).collect();
-                ids.filter(|ids| !ids.is_empty()).map(Continuation::Successor)
+                let ids: Option<Vec<TodoId>> = ids
+                    .iter()
+                    .map(|id| id.as_str().and_then(TodoId::new))
+                    .collect();
+                ids.filter(|ids| !ids.is_empty())
+                    .map(Continuation::Successor)
             }
             _ => None,
         }
@@ -67,17 +71,28 @@ pub struct LeaseProof {
 }
 
 /// Checks the proof against the lease of a todo; without a live lease none is needed.
-pub fn check_lease(lease: Option<&Lease>, proof: Option<&LeaseProof>, agent: &AgentId, now: Timestamp) -> Outcome<()> {
+pub fn check_lease(
+    lease: Option<&Lease>,
+    proof: Option<&LeaseProof>,
+    agent: &AgentId,
+    now: Timestamp,
+) -> Outcome<()> {
     let Some(lease) = lease.filter(|lease| lease.is_live(now)) else {
         return match proof {
             None => Ok(()),
-            Some(_) => Err(Refusal::new(ErrorCode::LeaseNotActive, "the named lease is not active; acquire one, or leave its proof out")),
+            Some(_) => Err(Refusal::new(
+                ErrorCode::LeaseNotActive,
+                "the named lease is not active; acquire one, or leave its proof out",
+            )),
         };
     };
-    let is_proven = proof.is_some_and(|proof| proof.key == lease.idempotency_key) && &lease.owner == agent;
+    let is_proven =
+        proof.is_some_and(|proof| proof.key == lease.idempotency_key) && &lease.owner == agent;
     if !is_proven {
         let text = "a live lease covers this todo and the proof does not match it; use the holder's key, or wait for its end";
-        return Err(Refusal::new(ErrorCode::TodoLeaseConflict, text).with("owner", lease.owner.as_str()));
+        return Err(
+            Refusal::new(ErrorCode::TodoLeaseConflict, text).with("owner", lease.owner.as_str())
+        );
     }
     match proof.and_then(|proof| proof.version) {
         Some(version) if version != lease.version => {
@@ -89,7 +104,12 @@ pub fn check_lease(lease: Option<&Lease>, proof: Option<&LeaseProof>, agent: &Ag
 }
 
 /// Takes a todo for an owner; `None` when it has it already.
-pub fn claim(todo: &Todo, owner: &AgentId, actor: &AgentId, now: Timestamp) -> Outcome<Option<Todo>> {
+pub fn claim(
+    todo: &Todo,
+    owner: &AgentId,
+    actor: &AgentId,
+    now: Timestamp,
+) -> Outcome<Option<Todo>> {
     if todo.status() == Status::Done || todo.is_archived() {
         return Err(not_open(todo));
     }
@@ -161,14 +181,17 @@ pub fn complete(todo: &Todo, asked: &Completion<'_>) -> Outcome<Option<Todo>> {
 /// The same completion again, or the one change that is allowed later: nothing follows after all, inside the settled Turn.
 fn again(todo: &Todo, asked: &Completion<'_>) -> Outcome<Option<Todo>> {
     let instance = asked.instance.map(|instance| instance.as_str());
-    let is_same_turn = instance.is_some() && todo.text("completion_turn_key") == instance && todo.is_claimed_by(asked.agent);
+    let is_same_turn = instance.is_some()
+        && todo.text("completion_turn_key") == instance
+        && todo.is_claimed_by(asked.agent);
     if !is_same_turn {
         return Err(not_open(todo));
     }
     if todo.text("completion_continuation") == Some(asked.continuation.as_str()) {
         return Ok(None);
     }
-    let is_closeout = asked.continuation == Continuation::NoFollowup && todo.text("completion_continuation") == Some("active_goal");
+    let is_closeout = asked.continuation == Continuation::NoFollowup
+        && todo.text("completion_continuation") == Some("active_goal");
     if is_closeout && asked.is_turn_settled {
         return Ok(Some(closed_out(todo, asked.now)));
     }
@@ -186,7 +209,14 @@ pub fn closed_out(todo: &Todo, now: Timestamp) -> Todo {
 
 fn set_continuation(todo: &mut Todo, continuation: &Continuation) {
     todo.set("completion_continuation", json!(continuation.as_str()));
-    todo.set("no_followup", if *continuation == Continuation::NoFollowup { json!(true) } else { Value::Null });
+    todo.set(
+        "no_followup",
+        if *continuation == Continuation::NoFollowup {
+            json!(true)
+        } else {
+            Value::Null
+        },
+    );
     if let Continuation::Successor(successors) = continuation {
         todo.set("successor_todo_ids", json!(successors));
     }
@@ -257,7 +287,10 @@ fn check_update(todo: &Todo, asked: &Update) -> Outcome<()> {
     if todo.is_user_gate() && asked.outcome.is_none() && asked.status == Some(Status::Done) {
         return Err(gate_decision_required());
     }
-    if todo.status() == Status::Done && asked.outcome.is_none() && asked.status.is_some_and(|status| status != Status::Done) {
+    if todo.status() == Status::Done
+        && asked.outcome.is_none()
+        && asked.status.is_some_and(|status| status != Status::Done)
+    {
         return Err(not_open(todo));
     }
     if let (Some(agent), Some(owner)) = (&asked.agent, todo.claimed_by())
@@ -271,7 +304,12 @@ fn check_update(todo: &Todo, asked: &Update) -> Outcome<()> {
 }
 
 /// Takes a todo out of the work because another one stands in for it.
-pub fn supersede(todo: &Todo, by: Option<&TodoId>, reason: Option<&str>, now: Timestamp) -> Outcome<Todo> {
+pub fn supersede(
+    todo: &Todo,
+    by: Option<&TodoId>,
+    reason: Option<&str>,
+    now: Timestamp,
+) -> Outcome<Todo> {
     if todo.is_user_gate() && todo.text("decision_outcome").is_none() {
         return Err(gate_decision_required());
     }
@@ -280,7 +318,9 @@ pub fn supersede(todo: &Todo, by: Option<&TodoId>, reason: Option<&str>, now: Ti
     }
     let mut superseded = todo.clone();
     superseded.set_status(Status::Done);
-    let continuation = by.map_or(Continuation::ActiveGoal, |by| Continuation::Successor(vec![by.clone()]));
+    let continuation = by.map_or(Continuation::ActiveGoal, |by| {
+        Continuation::Successor(vec![by.clone()])
+    });
     set_continuation(&mut superseded, &continuation);
     superseded.set("superseded_by", json!(by));
     if let Some(reason) = reason {
@@ -297,7 +337,9 @@ pub fn archive(todo: &Todo, now: Timestamp) -> Outcome<Todo> {
     }
     if todo.status() != Status::Done {
         let text = "only a finished todo is archived; complete or supersede it first";
-        return Err(Refusal::new(ErrorCode::TodoNotOpen, text).with("todo_status", todo.status().as_str()));
+        return Err(
+            Refusal::new(ErrorCode::TodoNotOpen, text).with("todo_status", todo.status().as_str())
+        );
     }
     let mut archived = todo.clone();
     archived.set("archive_state", json!("archived"));
@@ -315,8 +357,11 @@ pub fn touch(todo: &mut Todo, actor: Option<&AgentId>, now: Timestamp) {
 
 /// The refusal of a todo that is not open for this.
 pub fn not_open(todo: &Todo) -> Refusal {
-    Refusal::new(ErrorCode::TodoNotOpen, "the todo is not open for this; `loopx todo list` shows where it stands")
-        .with("todo_status", todo.status().as_str())
+    Refusal::new(
+        ErrorCode::TodoNotOpen,
+        "the todo is not open for this; `loopx todo list` shows where it stands",
+    )
+    .with("todo_status", todo.status().as_str())
 }
 
 fn gate_decision_required() -> Refusal {
@@ -341,23 +386,38 @@ mod tests {
     }
 
     fn asked<'a>(agent: &'a AgentId, instance: Option<&'a TurnInstanceId>) -> Completion<'a> {
-        Completion { agent, continuation: Continuation::ActiveGoal, evidence: None, note: None, instance, is_turn_settled: false, now: now() }
+        Completion {
+            agent,
+            continuation: Continuation::ActiveGoal,
+            evidence: None,
+            note: None,
+            instance,
+            is_turn_settled: false,
+            now: now(),
+        }
     }
 
     #[test]
     fn a_completion_claims_writes_its_continuation_and_replays_in_its_turn() {
         let (a, turn) = (agent("lane-a"), TurnInstanceId::new("t1").unwrap());
-        let done = complete(&todo(Role::Agent), &asked(&a, Some(&turn))).unwrap().unwrap();
+        let done = complete(&todo(Role::Agent), &asked(&a, Some(&turn)))
+            .unwrap()
+            .unwrap();
         assert_eq!(done.text("completion_continuation"), Some("active_goal"));
         assert!(done.is_claimed_by(&a));
         assert_eq!(complete(&done, &asked(&a, Some(&turn))).unwrap(), None);
-        assert_eq!(complete(&done, &asked(&a, None)).unwrap_err().code, ErrorCode::TodoNotOpen);
+        assert_eq!(
+            complete(&done, &asked(&a, None)).unwrap_err().code,
+            ErrorCode::TodoNotOpen
+        );
     }
 
     #[test]
     fn nothing_follows_only_after_the_turn_is_settled() {
         let (a, turn) = (agent("lane-a"), TurnInstanceId::new("t1").unwrap());
-        let done = complete(&todo(Role::Agent), &asked(&a, Some(&turn))).unwrap().unwrap();
+        let done = complete(&todo(Role::Agent), &asked(&a, Some(&turn)))
+            .unwrap()
+            .unwrap();
         let mut final_word = asked(&a, Some(&turn));
         final_word.continuation = Continuation::NoFollowup;
         assert!(complete(&done, &final_word).is_err());
@@ -370,10 +430,22 @@ mod tests {
     fn a_gate_is_closed_by_an_outcome_alone() {
         let mut gate = todo(Role::User);
         gate.set("task_class", json!("user_gate"));
-        let done = Update { status: Some(Status::Done), ..Update::default() };
-        assert_eq!(update(&gate, &done, now()).unwrap_err().code, ErrorCode::GateDecisionRequired);
-        assert_eq!(supersede(&gate, None, None, now()).unwrap_err().code, ErrorCode::GateDecisionRequired);
-        let decided = Update { outcome: Some("reject".into()), ..Update::default() };
+        let done = Update {
+            status: Some(Status::Done),
+            ..Update::default()
+        };
+        assert_eq!(
+            update(&gate, &done, now()).unwrap_err().code,
+            ErrorCode::GateDecisionRequired
+        );
+        assert_eq!(
+            supersede(&gate, None, None, now()).unwrap_err().code,
+            ErrorCode::GateDecisionRequired
+        );
+        let decided = Update {
+            outcome: Some("reject".into()),
+            ..Update::default()
+        };
         let decided = update(&gate, &decided, now()).unwrap().unwrap();
         assert_eq!(decided.status(), Status::Done);
     }
@@ -383,7 +455,13 @@ mod tests {
         let mut owned = todo(Role::Agent);
         owned.set("claimed_by", json!("lane-b"));
         let a = agent("lane-a");
-        assert_eq!(claim(&owned, &a, &a, now()).unwrap_err().code, ErrorCode::ClaimOwnerMismatch);
-        assert_eq!(complete(&owned, &asked(&a, None)).unwrap_err().code, ErrorCode::ClaimOwnerMismatch);
+        assert_eq!(
+            claim(&owned, &a, &a, now()).unwrap_err().code,
+            ErrorCode::ClaimOwnerMismatch
+        );
+        assert_eq!(
+            complete(&owned, &asked(&a, None)).unwrap_err().code,
+            ErrorCode::ClaimOwnerMismatch
+        );
     }
 }

@@ -15,6 +15,8 @@ pub struct HostCall {
     pub environment: Vec<(String, String)>,
     /// How long it may take.
     pub timeout_seconds: u64,
+    /// True for the host itself, false for a validator.
+    pub is_host: bool,
 }
 
 /// What came of it.

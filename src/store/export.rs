@@ -28,12 +28,23 @@ pub fn goal_dir(root: &Path, goal: &GoalId) -> PathBuf {
 }
 
 /// Completes the exports of a goal.
-pub fn bring_up(root: &Path, rows: Rows<'_>, goal: &GoalId, now: Timestamp) -> Result<(), StoreError> {
+pub fn bring_up(
+    root: &Path,
+    rows: Rows<'_>,
+    goal: &GoalId,
+    now: Timestamp,
+) -> Result<(), StoreError> {
     let folder = goal_dir(root, goal);
     private_file::create_dir(&folder).map_err(StoreError::write)?;
     let instant = now.to_string();
     let lock_id = digest::nul_joined(&["export", goal.as_str()]).short(16);
-    let claim = Claim { lock_id: &lock_id, agent_id: None, operation: "export", policy: Policy::Mutation, now: &instant };
+    let claim = Claim {
+        lock_id: &lock_id,
+        agent_id: None,
+        operation: "export",
+        policy: Policy::Mutation,
+        now: &instant,
+    };
     let _held = lock::acquire::<Export>(&folder.join(".export.lock"), &claim)?;
     events(&folder, rows, goal)?;
     runs(&folder, rows, goal)
@@ -50,10 +61,16 @@ pub fn is_complete(root: &Path, rows: Rows<'_>, goal: &GoalId) -> Result<bool, S
         Tail::After(at) => run_seq(rows, goal, &at)?,
         Tail::Nothing | Tail::Torn => None,
     };
-    let last_event: i64 =
-        rows.0.query_row("SELECT COALESCE(MAX(seq),0) FROM events WHERE goal_id=?1", [goal.as_str()], |row| row.get(0))?;
-    let last_run: i64 =
-        rows.0.query_row("SELECT COALESCE(MAX(seq),0) FROM runs WHERE goal_id=?1", [goal.as_str()], |row| row.get(0))?;
+    let last_event: i64 = rows.0.query_row(
+        "SELECT COALESCE(MAX(seq),0) FROM events WHERE goal_id=?1",
+        [goal.as_str()],
+        |row| row.get(0),
+    )?;
+    let last_run: i64 = rows.0.query_row(
+        "SELECT COALESCE(MAX(seq),0) FROM runs WHERE goal_id=?1",
+        [goal.as_str()],
+        |row| row.get(0),
+    )?;
     Ok(event.unwrap_or(0) == last_event && run.unwrap_or(0) == last_run)
 }
 
@@ -76,7 +93,9 @@ fn runs(folder: &Path, rows: Rows<'_>, goal: &GoalId) -> Result<(), StoreError> 
         Tail::Nothing => Some(0),
         Tail::Torn => None,
     };
-    let mut statement = rows.0.prepare("SELECT generated_at,body_json FROM runs WHERE goal_id=?1 AND seq>?2 ORDER BY seq")?;
+    let mut statement = rows.0.prepare(
+        "SELECT generated_at,body_json FROM runs WHERE goal_id=?1 AND seq>?2 ORDER BY seq",
+    )?;
     let found = statement.query_map(params![goal.as_str(), after.unwrap_or(0)], |row| {
         Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
     })?;
@@ -98,7 +117,10 @@ fn write_run(folder: &Path, at: &str, body: &str) -> io::Result<()> {
     let value = json::parse(body.as_bytes()).unwrap_or(Value::Null);
     let pretty = json::pretty(&value).unwrap_or_default();
     private_file::export(&folder.join(format!("{name}.json")), pretty.as_bytes())?;
-    private_file::export(&folder.join(format!("{name}.md")), markdown(&value).as_bytes())
+    private_file::export(
+        &folder.join(format!("{name}.md")),
+        markdown(&value).as_bytes(),
+    )
 }
 
 fn markdown(run: &Value) -> String {
@@ -114,8 +136,11 @@ fn markdown(run: &Value) -> String {
 }
 
 fn event_lines(rows: Rows<'_>, goal: &GoalId, after: i64) -> Result<String, StoreError> {
-    let mut statement = rows.0.prepare("SELECT body_json FROM events WHERE goal_id=?1 AND seq>?2 ORDER BY seq")?;
-    let found = statement.query_map(params![goal.as_str(), after], |row| row.get::<_, String>(0))?;
+    let mut statement = rows
+        .0
+        .prepare("SELECT body_json FROM events WHERE goal_id=?1 AND seq>?2 ORDER BY seq")?;
+    let found =
+        statement.query_map(params![goal.as_str(), after], |row| row.get::<_, String>(0))?;
     let mut lines = String::new();
     for body in found {
         lines.push_str(&body?);
@@ -157,20 +182,33 @@ fn after_tail(path: &Path, member: &str) -> Result<Tail, StoreError> {
         return Ok(Tail::Nothing);
     }
     let bytes = read(&mut file, length).map_err(StoreError::write)?;
-    let Some((b'\n', whole)) = bytes.split_last() else { return Ok(Tail::Torn) };
-    let line = whole.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-    let name = json::parse_object(line).ok().and_then(|line| line.get(member).and_then(Value::as_str).map(str::to_owned));
+    let Some((b'\n', whole)) = bytes.split_last() else {
+        return Ok(Tail::Torn);
+    };
+    let line = whole
+        .rsplit(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let name = json::parse_object(line)
+        .ok()
+        .and_then(|line| line.get(member).and_then(Value::as_str).map(str::to_owned));
     Ok(name.map_or(Tail::Torn, Tail::After))
 }
 
 fn event_seq(rows: Rows<'_>, goal: &GoalId, id: &str) -> Result<Option<i64>, StoreError> {
     let sql = "SELECT seq FROM events WHERE event_id=?1 AND goal_id=?2";
-    Ok(rows.0.query_row(sql, params![id, goal.as_str()], |row| row.get(0)).optional()?)
+    Ok(rows
+        .0
+        .query_row(sql, params![id, goal.as_str()], |row| row.get(0))
+        .optional()?)
 }
 
 fn run_seq(rows: Rows<'_>, goal: &GoalId, at: &str) -> Result<Option<i64>, StoreError> {
     let sql = "SELECT seq FROM runs WHERE goal_id=?1 AND generated_at=?2";
-    Ok(rows.0.query_row(sql, params![goal.as_str(), at], |row| row.get(0)).optional()?)
+    Ok(rows
+        .0
+        .query_row(sql, params![goal.as_str(), at], |row| row.get(0))
+        .optional()?)
 }
 
 #[cfg(test)]

@@ -80,7 +80,9 @@ pub struct EventRow {
 impl Store {
     /// The store below a runtime root; nothing is opened yet.
     pub fn at(root: &Path) -> Self {
-        Self { root: root.to_path_buf() }
+        Self {
+            root: root.to_path_buf(),
+        }
     }
 
     /// The runtime root.
@@ -102,7 +104,10 @@ impl Store {
     /// Opens for writing, making the database when there is none.
     pub fn write(&self) -> Result<Writer, StoreError> {
         let connection = database::open_write(&self.path(), schema::STATE)?;
-        Ok(Writer { root: self.root.clone(), connection })
+        Ok(Writer {
+            root: self.root.clone(),
+            connection,
+        })
     }
 }
 
@@ -139,7 +144,9 @@ impl Writer {
             "INSERT INTO goal_heads(goal_id,instance_id,revision,revision_digest) VALUES(?1,?2,0,?3)",
             params![goal.as_str(), instance_id, digest::content_digest(instance_id.as_bytes()).hex()],
         )?;
-        let head = Rows(&tx).head(goal)?.ok_or(StoreError::Corrupt("a goal's head vanished"))?;
+        let head = Rows(&tx)
+            .head(goal)?
+            .ok_or(StoreError::Corrupt("a goal's head vanished"))?;
         tx.commit()?;
         Ok(head)
     }
@@ -147,15 +154,26 @@ impl Writer {
     /// Starts a mutation of one goal, whose head must exist.
     pub fn begin(&mut self, goal: &GoalId, now: Timestamp) -> Result<GoalTx<'_>, StoreError> {
         let tx = database::begin(&mut self.connection)?;
-        let head = Rows(&tx).head(goal)?.ok_or(StoreError::Corrupt("the rows of a known goal are gone"))?;
-        Ok(GoalTx { tx, goal: goal.clone(), chain: head.revision_digest.clone(), head, now, has_events: false })
+        let head = Rows(&tx)
+            .head(goal)?
+            .ok_or(StoreError::Corrupt("the rows of a known goal are gone"))?;
+        Ok(GoalTx {
+            tx,
+            goal: goal.clone(),
+            chain: head.revision_digest.clone(),
+            head,
+            now,
+            has_events: false,
+        })
     }
 
     /// Brings the exports of a goal up to its rows. A failure is not one of the command: the rows stand, and the next
     /// write or `doctor` completes the exports.
     pub fn bring_up_exports(&self, goal: &GoalId, now: Timestamp) {
         if export::bring_up(&self.root, self.rows(), goal, now).is_err() {
-            tracing::warn!("an export could not be written; the rows stand, `loopx doctor --execute` completes it");
+            tracing::warn!(
+                "an export could not be written; the rows stand, `loopx doctor --execute` completes it"
+            );
         }
         crate::failpoint!(crate::failpoint::Point::ExportWritten);
     }
@@ -207,10 +225,13 @@ impl GoalTx<'_> {
         let known = self.head.entry_digest.replace(entry_digest.to_owned());
         match known {
             Some(known) if known != entry_digest => {
-                let draft = EventDraft::new("goal_config", "the goal entry was changed outside a command")
-                    .status("edited")
-                    .detail("entry_digest_before", known)
-                    .detail("entry_digest_after", entry_digest);
+                let draft = EventDraft::new(
+                    "goal_config",
+                    "the goal entry was changed outside a command",
+                )
+                .status("edited")
+                .detail("entry_digest_before", known)
+                .detail("entry_digest_after", entry_digest);
                 self.event(draft).map(|_| ())
             }
             _ => Ok(()),
@@ -231,11 +252,14 @@ impl GoalTx<'_> {
     /// Appends one event.
     pub fn event(&mut self, draft: EventDraft) -> Result<EventRow, StoreError> {
         let recorded_at = self.rows().free_event_instant(&self.goal, self.now)?;
-        let (event_id, body) =
-            draft.body(&self.goal, recorded_at).ok_or(StoreError::Corrupt("an event has no canonical form"))?;
-        let text = canonical::spaced_ascii(&body).map_err(|_| StoreError::Corrupt("an event has no canonical form"))?;
+        let (event_id, body) = draft
+            .body(&self.goal, recorded_at)
+            .ok_or(StoreError::Corrupt("an event has no canonical form"))?;
+        let text = canonical::spaced_ascii(&body)
+            .map_err(|_| StoreError::Corrupt("an event has no canonical form"))?;
         let sha = digest::content_digest(text.as_bytes());
-        self.chain = digest::content_digest(format!("{}{}", self.chain, sha.hex()).as_bytes()).hex();
+        self.chain =
+            digest::content_digest(format!("{}{}", self.chain, sha.hex()).as_bytes()).hex();
         self.has_events = true;
         self.tx.execute(
             "INSERT INTO events(event_id,goal_id,goal_revision,revision_digest,event_kind,agent_id,todo_id,run_id,status,
@@ -257,7 +281,11 @@ impl GoalTx<'_> {
                 sha.hex(),
             ],
         )?;
-        Ok(EventRow { event_id, recorded_at, body })
+        Ok(EventRow {
+            event_id,
+            recorded_at,
+            body,
+        })
     }
 
     /// Makes the mutation durable and returns the new head.
@@ -304,11 +332,21 @@ impl Rows<'_> {
         {
             return Ok(Some(head.revision));
         }
-        let number = revision.strip_prefix("rev-").and_then(|rest| rest.split(':').next()).and_then(|text| text.parse::<i64>().ok());
-        let Some(number) = number else { return Ok(None) };
+        let number = revision
+            .strip_prefix("rev-")
+            .and_then(|rest| rest.split(':').next())
+            .and_then(|text| text.parse::<i64>().ok());
+        let Some(number) = number else {
+            return Ok(None);
+        };
         let sql = "SELECT revision_digest FROM events WHERE goal_id=?1 AND goal_revision=?2 ORDER BY seq DESC LIMIT 1";
-        let digest: Option<String> = self.0.query_row(sql, params![goal.as_str(), number], |row| row.get(0)).optional()?;
-        Ok(digest.filter(|digest| provider_revision(number, digest) == revision).map(|_| number))
+        let digest: Option<String> = self
+            .0
+            .query_row(sql, params![goal.as_str(), number], |row| row.get(0))
+            .optional()?;
+        Ok(digest
+            .filter(|digest| provider_revision(number, digest) == revision)
+            .map(|_| number))
     }
 
     /// The events of a goal after a revision, oldest first.
@@ -323,9 +361,15 @@ impl Rows<'_> {
         Ok(self.event_bodies(sql, params![event_id])?.pop())
     }
 
-    pub(in crate::store) fn event_bodies(&self, sql: &str, with: &[&dyn rusqlite::ToSql]) -> Result<Vec<Value>, StoreError> {
+    pub(in crate::store) fn event_bodies(
+        &self,
+        sql: &str,
+        with: &[&dyn rusqlite::ToSql],
+    ) -> Result<Vec<Value>, StoreError> {
         let mut statement = self.0.prepare(sql)?;
-        let rows = statement.query_map(with, |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+        let rows = statement.query_map(with, |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+        })?;
         rows.map(|row| {
             let (text, sha) = row?;
             checked(&text, &sha)
@@ -335,16 +379,23 @@ impl Rows<'_> {
 
     fn free_event_instant(&self, goal: &GoalId, now: Timestamp) -> Result<Timestamp, StoreError> {
         let sql = "SELECT MAX(recorded_us) FROM events WHERE goal_id=?1 AND recorded_us>=?2 AND recorded_us<?2+1000000";
-        let latest: Option<i64> = self.0.query_row(sql, params![goal.as_str(), micros(now)], |row| row.get(0))?;
+        let latest: Option<i64> =
+            self.0
+                .query_row(sql, params![goal.as_str(), micros(now)], |row| row.get(0))?;
         free_after(now, latest)
     }
 }
 
 /// The instant itself, or the next microsecond after the latest one taken.
-pub(in crate::store) fn free_after(now: Timestamp, latest: Option<i64>) -> Result<Timestamp, StoreError> {
+pub(in crate::store) fn free_after(
+    now: Timestamp,
+    latest: Option<i64>,
+) -> Result<Timestamp, StoreError> {
     match latest {
         None => Ok(now),
-        Some(latest) => from_micros(latest + 1).ok_or(StoreError::Corrupt("the clock is outside the calendar")),
+        Some(latest) => {
+            from_micros(latest + 1).ok_or(StoreError::Corrupt("the clock is outside the calendar"))
+        }
     }
 }
 
@@ -373,7 +424,8 @@ pub(in crate::store) fn object(text: &str) -> Result<Map<String, Value>, StoreEr
 
 /// The text an object is stored as, every number in its own spelling, and the digest of that text.
 pub(in crate::store) fn stored_text(value: &Value) -> Result<(String, Digest), StoreError> {
-    let text = serde_json::to_string(value).map_err(|_| StoreError::Corrupt("an object cannot be written"))?;
+    let text = serde_json::to_string(value)
+        .map_err(|_| StoreError::Corrupt("an object cannot be written"))?;
     let sha = digest::content_digest(text.as_bytes());
     Ok((text, sha))
 }
@@ -390,12 +442,20 @@ pub struct Receipt {
 impl Rows<'_> {
     /// The receipt of an operation.
     pub fn receipt(&self, goal: &GoalId, operation: &str) -> Result<Option<Receipt>, StoreError> {
-        let sql = "SELECT request_sha256,result_json FROM receipts WHERE goal_id=?1 AND operation_id=?2";
-        let found = self.0.query_row(sql, params![goal.as_str(), operation], |row| {
-            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
-        });
-        let Some((request_sha256, text)) = found.optional()? else { return Ok(None) };
-        Ok(Some(Receipt { request_sha256, result: Value::Object(object(&text)?) }))
+        let sql =
+            "SELECT request_sha256,result_json FROM receipts WHERE goal_id=?1 AND operation_id=?2";
+        let found = self
+            .0
+            .query_row(sql, params![goal.as_str(), operation], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+            });
+        let Some((request_sha256, text)) = found.optional()? else {
+            return Ok(None);
+        };
+        Ok(Some(Receipt {
+            request_sha256,
+            result: Value::Object(object(&text)?),
+        }))
     }
 }
 
@@ -437,8 +497,20 @@ mod tests {
         tx.event(EventDraft::new("todo_add", "x")).unwrap();
         let head = tx.commit().unwrap();
         assert_eq!(head.revision, 1);
-        assert_eq!(writer.rows().had_revision(&goal(), &head.provider_revision()).unwrap(), Some(1));
-        assert_eq!(writer.rows().had_revision(&goal(), "rev-1:000000000000").unwrap(), None);
+        assert_eq!(
+            writer
+                .rows()
+                .had_revision(&goal(), &head.provider_revision())
+                .unwrap(),
+            Some(1)
+        );
+        assert_eq!(
+            writer
+                .rows()
+                .had_revision(&goal(), "rev-1:000000000000")
+                .unwrap(),
+            None
+        );
     }
 
     #[test]
@@ -450,7 +522,10 @@ mod tests {
         let first = tx.event(EventDraft::new("a", "x")).unwrap();
         let second = tx.event(EventDraft::new("a", "x")).unwrap();
         assert_eq!(first.recorded_at.to_string(), "2026-01-01T00:00:00Z");
-        assert_eq!(second.recorded_at.to_string(), "2026-01-01T00:00:00.000001Z");
+        assert_eq!(
+            second.recorded_at.to_string(),
+            "2026-01-01T00:00:00.000001Z"
+        );
         tx.commit().unwrap();
     }
 
@@ -461,8 +536,13 @@ mod tests {
         writer.ensure_head(&goal(), "inst").unwrap();
         let mut tx = writer.begin(&goal(), at("2026-01-01T00:00:00Z")).unwrap();
         let event = tx.event(EventDraft::new("a", "x")).unwrap();
-        tx.connection().execute("UPDATE events SET body_json='{}'", []).unwrap();
+        tx.connection()
+            .execute("UPDATE events SET body_json='{}'", [])
+            .unwrap();
         tx.commit().unwrap();
-        assert!(matches!(writer.rows().event(&event.event_id), Err(StoreError::Corrupt(_))));
+        assert!(matches!(
+            writer.rows().event(&event.event_id),
+            Err(StoreError::Corrupt(_))
+        ));
     }
 }

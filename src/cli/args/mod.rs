@@ -1,8 +1,10 @@
 //! The command line as clap types: the global flags and one file per family.
 
 mod extension;
+pub(super) mod goal;
 mod manual;
 mod periodic_report;
+pub(super) mod todo;
 
 use std::path::PathBuf;
 
@@ -77,6 +79,20 @@ pub(super) enum Format {
 pub(super) enum Command {
     /// Decide, build, render and generate periodic reports
     PeriodicReport(PeriodicReportArgs),
+    /// Make a goal
+    Bootstrap(goal::BootstrapArgs),
+    /// Add agents to the roster of a goal
+    RegisterAgent(goal::RegisterAgentArgs),
+    /// Change the standing configuration of a goal
+    ConfigureGoal(Box<goal::ConfigureGoalArgs>),
+    /// Stop, pause, archive or resume a goal
+    GoalLifecycle(goal::GoalLifecycleArgs),
+    /// Add, list, claim, change and finish todos
+    Todo(todo::TodoArgs),
+    /// Record a decision about a gate of the goal itself
+    OperatorGate(goal::OperatorGateArgs),
+    /// Hold a todo for exclusive work for a while
+    TaskLease(todo::TaskLeaseArgs),
     /// Install, verify and switch optional providers
     Extension(ExtensionArgs),
     /// See what the program and its extensions can do

@@ -21,14 +21,40 @@ pub struct Cooldown {
 impl Cooldown {
     /// Reads the host's cadence from the goal entry; absent or unreadable is inactive.
     pub fn of(goal: &Goal, now: Timestamp) -> Self {
-        let inactive = Self { cycle_minutes: 0, window_minutes: 0, failed_at: None, next_reminder: None, is_active: false, is_due: false };
-        let Some(cadence) = goal.control("host_cadence") else { return inactive };
-        let number = |name: &str| cadence.get(name).and_then(Value::as_i64).filter(|minutes| *minutes > 0);
-        let failed_at = cadence.get("last_update_failed_at").and_then(Value::as_str).and_then(Timestamp::parse);
+        let inactive = Self {
+            cycle_minutes: 0,
+            window_minutes: 0,
+            failed_at: None,
+            next_reminder: None,
+            is_active: false,
+            is_due: false,
+        };
+        let Some(cadence) = goal.control("host_cadence") else {
+            return inactive;
+        };
+        let number = |name: &str| {
+            cadence
+                .get(name)
+                .and_then(Value::as_i64)
+                .filter(|minutes| *minutes > 0)
+        };
+        let failed_at = cadence
+            .get("last_update_failed_at")
+            .and_then(Value::as_str)
+            .and_then(Timestamp::parse);
         let is_gate = cadence.get("cadence_class").and_then(Value::as_str) == Some("human_gate");
-        let numbers = (number("target_minutes"), number("poll_minutes"), number("cooldown_minutes"), number("reminder_window_minutes"));
-        let (Some(target), Some(poll), Some(cycle), Some(window)) = numbers else { return inactive };
-        let Some(failed_at) = failed_at.filter(|failed_at| *failed_at <= now && is_gate && poll < target) else {
+        let numbers = (
+            number("target_minutes"),
+            number("poll_minutes"),
+            number("cooldown_minutes"),
+            number("reminder_window_minutes"),
+        );
+        let (Some(target), Some(poll), Some(cycle), Some(window)) = numbers else {
+            return inactive;
+        };
+        let Some(failed_at) =
+            failed_at.filter(|failed_at| *failed_at <= now && is_gate && poll < target)
+        else {
             return inactive;
         };
         let elapsed = now.seconds_since(failed_at);
@@ -36,7 +62,14 @@ impl Cooldown {
         let round = elapsed / cycle_seconds;
         let is_due = round >= 1 && elapsed % cycle_seconds < window.saturating_mul(60);
         let next = failed_at.plus_seconds(cycle_seconds.saturating_mul(round + i64::from(!is_due)));
-        Self { cycle_minutes: cycle, window_minutes: window, failed_at: Some(failed_at), next_reminder: next, is_active: true, is_due }
+        Self {
+            cycle_minutes: cycle,
+            window_minutes: window,
+            failed_at: Some(failed_at),
+            next_reminder: next,
+            is_active: true,
+            is_due,
+        }
     }
 
     /// True when the person is not to be notified now.
@@ -74,7 +107,10 @@ mod tests {
     fn cooldown(now: &str) -> Cooldown {
         let entry = json!({"id": "g", "control_plane": {"host_cadence": {"cadence_class": "human_gate", "target_minutes": 60, "poll_minutes": 5,
             "last_update_failed_at": "2026-01-01T00:00:00Z", "cooldown_minutes": 60, "reminder_window_minutes": 10}}});
-        Cooldown::of(&Goal::parse(&Label::root(), &entry).unwrap(), Timestamp::parse(now).unwrap())
+        Cooldown::of(
+            &Goal::parse(&Label::root(), &entry).unwrap(),
+            Timestamp::parse(now).unwrap(),
+        )
     }
 
     #[test]

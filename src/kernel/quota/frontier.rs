@@ -38,11 +38,17 @@ pub struct Frontier<'a> {
 impl<'a> Frontier<'a> {
     /// Looks at every unfinished agent todo once.
     pub fn new(snapshot: &'a Snapshot, question: &Question) -> Self {
-        let mut frontier = Self { work: Vec::new(), monitors: Vec::new(), has_foreign_monitors: false };
+        let mut frontier = Self {
+            work: Vec::new(),
+            monitors: Vec::new(),
+            has_foreign_monitors: false,
+        };
         for todo in &snapshot.agent_todos {
             if !todo.is_monitor() {
                 frontier.work.push((todo, hold(snapshot, question, todo)));
-            } else if matches!(owner_hold(snapshot, question, todo), None) && todo.status() == Status::Open {
+            } else if matches!(owner_hold(snapshot, question, todo), None)
+                && todo.status() == Status::Open
+            {
                 frontier.monitors.push(todo);
             } else {
                 frontier.has_foreign_monitors = true;
@@ -53,17 +59,26 @@ impl<'a> Frontier<'a> {
 
     /// The first todo nothing holds.
     pub fn selected(&self) -> Option<&'a Todo> {
-        self.work.iter().find(|(_, hold)| hold.is_none()).map(|(todo, _)| *todo)
+        self.work
+            .iter()
+            .find(|(_, hold)| hold.is_none())
+            .map(|(todo, _)| *todo)
     }
 
     /// The first todo that would be taken if no gate were open.
     pub fn first_choice(&self) -> Option<(&'a Todo, Option<Hold>)> {
-        self.work.iter().find(|(_, hold)| matches!(hold, None | Some(Hold::Gate))).copied()
+        self.work
+            .iter()
+            .find(|(_, hold)| matches!(hold, None | Some(Hold::Gate)))
+            .copied()
     }
 
     /// The first todo that only lacks a capability.
     pub fn first_lacking(&self) -> Option<&'a Todo> {
-        self.work.iter().find(|(_, hold)| *hold == Some(Hold::Capability)).map(|(todo, _)| *todo)
+        self.work
+            .iter()
+            .find(|(_, hold)| *hold == Some(Hold::Capability))
+            .map(|(todo, _)| *todo)
     }
 
     /// True when an open gate holds something that nothing else holds.
@@ -73,7 +88,10 @@ impl<'a> Frontier<'a> {
 
     /// The monitor that is due, if one is.
     pub fn due_monitor(&self, now: Timestamp) -> Option<&'a Todo> {
-        self.monitors.iter().find(|todo| todo.next_due_at().is_none_or(|due| due <= now)).copied()
+        self.monitors
+            .iter()
+            .find(|todo| todo.next_due_at().is_none_or(|due| due <= now))
+            .copied()
     }
 }
 
@@ -105,20 +123,35 @@ fn owner_hold(snapshot: &Snapshot, question: &Question, todo: &Todo) -> Option<H
     if let Some(owner) = todo.claimed_by()
         && Some(owner) != agent
     {
-        let is_known = snapshot.goal.agents.iter().any(|known| known.as_str() == owner);
-        return Some(if is_known { Hold::Foreign } else { Hold::Orphaned });
+        let is_known = snapshot
+            .goal
+            .agents
+            .iter()
+            .any(|known| known.as_str() == owner);
+        return Some(if is_known {
+            Hold::Foreign
+        } else {
+            Hold::Orphaned
+        });
     }
-    let is_bound_elsewhere = todo.text("bound_agent").is_some_and(|bound| Some(bound) != agent);
+    let is_bound_elsewhere = todo
+        .text("bound_agent")
+        .is_some_and(|bound| Some(bound) != agent);
     let is_excluded = agent.is_some_and(|agent| todo.list("excluded_agents").contains(&agent));
     let is_leased = snapshot.leases.iter().any(|lease| {
-        &lease.todo_id == todo.id() && lease.is_live(question.now) && Some(lease.owner.as_str()) != agent
+        &lease.todo_id == todo.id()
+            && lease.is_live(question.now)
+            && Some(lease.owner.as_str()) != agent
     });
     (is_bound_elsewhere || is_excluded || is_leased).then_some(Hold::Foreign)
 }
 
 /// The gates nobody has decided yet.
 pub fn open_gates(snapshot: &Snapshot) -> impl Iterator<Item = &Todo> {
-    snapshot.user_todos.iter().filter(|todo| todo.is_user_gate())
+    snapshot
+        .user_todos
+        .iter()
+        .filter(|todo| todo.is_user_gate())
 }
 
 /// True when a gate covers a todo for this agent.
@@ -126,42 +159,69 @@ pub fn covers(gate: &Todo, todo: &Todo, question: &Question) -> bool {
     if gate.flag("global_gate") {
         return true;
     }
-    if gate.text("blocks_agent").is_some_and(|agent| question.agent.as_ref().is_some_and(|asking| asking.as_str() == agent)) {
+    if gate.text("blocks_agent").is_some_and(|agent| {
+        question
+            .agent
+            .as_ref()
+            .is_some_and(|asking| asking.as_str() == agent)
+    }) {
         return true;
     }
     match gate.text("decision_scope") {
         None => false,
         // An unreadable scope says nothing about its reach: no permission is drawn from it.
-        Some(_) => gate.decision_scope().is_none_or(|scope| todo.required_scopes().iter().any(|needed| scope.covers(needed))),
+        Some(_) => gate.decision_scope().is_none_or(|scope| {
+            todo.required_scopes()
+                .iter()
+                .any(|needed| scope.covers(needed))
+        }),
     }
 }
 
 fn is_refused(snapshot: &Snapshot, question: &Question, todo: &Todo) -> bool {
     let needed = todo.required_scopes();
-    let by_scope = snapshot.refused_scopes.iter().any(|refused| needed.iter().any(|scope| refused.covers(scope)));
+    let by_scope = snapshot
+        .refused_scopes
+        .iter()
+        .any(|refused| needed.iter().any(|scope| refused.covers(scope)));
     let agent = question.agent.as_ref().map(|agent| agent.as_str());
-    let by_gate = snapshot.refused_gates.iter().any(|blocked| blocked.is_none() || blocked.as_deref() == agent);
+    let by_gate = snapshot
+        .refused_gates
+        .iter()
+        .any(|blocked| blocked.is_none() || blocked.as_deref() == agent);
     by_scope || by_gate
 }
 
 /// The capabilities a todo needs and the agent lacks.
-pub fn missing_capabilities<'a>(question: &'a Question, todo: &'a Todo) -> impl Iterator<Item = &'a str> {
+pub fn missing_capabilities<'a>(
+    question: &'a Question,
+    todo: &'a Todo,
+) -> impl Iterator<Item = &'a str> {
     let has = |wanted: &str| question.capabilities.iter().any(|have| have == wanted);
-    todo.list("required_capabilities").into_iter().filter(move |wanted| !has(wanted))
+    todo.list("required_capabilities")
+        .into_iter()
+        .filter(move |wanted| !has(wanted))
 }
 
 /// The todos a condition names.
 pub fn awaited_todos(todo: &Todo) -> Vec<TodoId> {
-    conditions(todo).filter_map(|condition| TodoId::new(bare(condition))).collect()
+    conditions(todo)
+        .filter_map(|condition| TodoId::new(bare(condition)))
+        .collect()
 }
 
 fn conditions(todo: &Todo) -> impl Iterator<Item = &str> {
     let text = todo.text("resume_when").unwrap_or("");
-    text.split(',').map(str::trim).filter(|condition| !condition.is_empty())
+    text.split(',')
+        .map(str::trim)
+        .filter(|condition| !condition.is_empty())
 }
 
 fn bare(condition: &str) -> &str {
-    ["todo_done:", "todo:", "after:", "time:"].iter().find_map(|prefix| condition.strip_prefix(prefix)).unwrap_or(condition)
+    ["todo_done:", "todo:", "after:", "time:"]
+        .iter()
+        .find_map(|prefix| condition.strip_prefix(prefix))
+        .unwrap_or(condition)
 }
 
 /// True when every condition holds: a todo is done, an instant has come. Any other words wait for a change of the todo.
@@ -171,7 +231,12 @@ fn resume_met(snapshot: &Snapshot, todo: &Todo, now: Timestamp) -> bool {
         if let Some(instant) = Timestamp::parse(condition) {
             return instant <= now;
         }
-        let Some(id) = TodoId::new(condition) else { return false };
-        snapshot.awaited.iter().any(|(awaited, status)| *awaited == id && *status == Status::Done)
+        let Some(id) = TodoId::new(condition) else {
+            return false;
+        };
+        snapshot
+            .awaited
+            .iter()
+            .any(|(awaited, status)| *awaited == id && *status == Status::Done)
     })
 }

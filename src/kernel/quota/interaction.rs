@@ -41,7 +41,8 @@ impl Interaction {
         let must_attempt = columns.should_run;
         let delivery_allowed = columns.should_run && verdict.row != Row::UnsettledRecovery;
         let action_required = side.requires_action && !is_quiet;
-        let spends_now = verdict.row == Row::UnsettledRecovery || (snapshot.turn.is_written_back && !snapshot.turn.is_settled);
+        let spends_now = verdict.row == Row::UnsettledRecovery
+            || (snapshot.turn.is_written_back && !snapshot.turn.is_settled);
         let mut interaction = Self {
             mode: mode(verdict, &side, is_quiet),
             action_required,
@@ -63,10 +64,21 @@ impl Interaction {
     }
 
     fn build(&self, snapshot: &Snapshot, verdict: &Verdict) -> Value {
-        let notify = if self.action_required { "NOTIFY" } else { "DONT_NOTIFY" };
-        let actions = if self.action_required { user::actions(snapshot, verdict.quota) } else { Vec::new() };
+        let notify = if self.action_required {
+            "NOTIFY"
+        } else {
+            "DONT_NOTIFY"
+        };
+        let actions = if self.action_required {
+            user::actions(snapshot, verdict.quota)
+        } else {
+            Vec::new()
+        };
         let mut packet = Map::new();
-        packet.insert("schema_version".to_owned(), json!("loopx_interaction_contract_v0"));
+        packet.insert(
+            "schema_version".to_owned(),
+            json!("loopx_interaction_contract_v0"),
+        );
         packet.insert("mode".to_owned(), json!(self.mode));
         let mut user_channel = json!({
             "action_required": self.action_required, "notify": notify, "max_items": 3, "actions": actions,
@@ -101,15 +113,23 @@ impl Interaction {
                 }),
             );
         }
-        if let Some(intent) = snapshot.intent.as_ref().filter(|_| verdict.row == Row::CapabilityIntent) {
-            packet.insert("pending_capability_intent".to_owned(), Value::Object(intent.clone()));
+        if let Some(intent) = snapshot
+            .intent
+            .as_ref()
+            .filter(|_| verdict.row == Row::CapabilityIntent)
+        {
+            packet.insert(
+                "pending_capability_intent".to_owned(),
+                Value::Object(intent.clone()),
+            );
         }
         Value::Object(packet)
     }
 }
 
 fn is_gate_row(verdict: &Verdict) -> bool {
-    matches!(verdict.row, Row::OperatorGate | Row::GateCoversAll) || verdict.quota == QuotaState::OperatorGate
+    matches!(verdict.row, Row::OperatorGate | Row::GateCoversAll)
+        || verdict.quota == QuotaState::OperatorGate
 }
 
 /// The mode: the row's own, unless the user has to act as well.
@@ -117,7 +137,12 @@ fn mode(verdict: &Verdict, side: &UserSide, is_quiet: bool) -> &'static str {
     let own = verdict.row.columns().mode;
     let stands = matches!(
         verdict.row,
-        Row::Paused | Row::MonitorOnly | Row::MonitorDue | Row::TerminalNoFollowup | Row::GateFallback | Row::UnsettledRecovery
+        Row::Paused
+            | Row::MonitorOnly
+            | Row::MonitorDue
+            | Row::TerminalNoFollowup
+            | Row::GateFallback
+            | Row::UnsettledRecovery
     );
     if stands || !side.requires_action {
         return own;
@@ -126,9 +151,18 @@ fn mode(verdict: &Verdict, side: &UserSide, is_quiet: bool) -> &'static str {
     match (is_quiet, may_deliver) {
         (true, false) => "user_gate_cooldown_wait",
         (true, true) => own,
-        (false, true) if matches!(verdict.row, Row::AutonomousReplan | Row::CapabilityRepair | Row::SuccessorReplan) => own,
+        (false, true)
+            if matches!(
+                verdict.row,
+                Row::AutonomousReplan | Row::CapabilityRepair | Row::SuccessorReplan
+            ) =>
+        {
+            own
+        }
         (false, true) => "bounded_delivery_with_user_notice",
-        (false, false) if side.notify_gate || verdict.quota == QuotaState::OperatorGate => "user_gate",
+        (false, false) if side.notify_gate || verdict.quota == QuotaState::OperatorGate => {
+            "user_gate"
+        }
         (false, false) => "user_todo_blocker_push",
     }
 }
@@ -136,18 +170,33 @@ fn mode(verdict: &Verdict, side: &UserSide, is_quiet: bool) -> &'static str {
 /// What the agent does first.
 pub fn primary_action(snapshot: &Snapshot, verdict: &Verdict) -> String {
     match verdict.row {
-        Row::NormalRun | Row::GateFallback | Row::MonitorDue => {
-            verdict.selected.as_ref().map(|todo| todo.words().to_owned()).unwrap_or_default()
+        Row::NormalRun | Row::GateFallback | Row::MonitorDue => verdict
+            .selected
+            .as_ref()
+            .map(|todo| todo.words().to_owned())
+            .unwrap_or_default(),
+        Row::CapabilityRepair => format!(
+            "Provide the missing capability: {}",
+            verdict.missing_capabilities.join(", ")
+        ),
+        Row::AutonomousReplan => {
+            "Replan: write a fresh vision with evidence or add a runnable successor todo".to_owned()
         }
-        Row::CapabilityRepair => format!("Provide the missing capability: {}", verdict.missing_capabilities.join(", ")),
-        Row::AutonomousReplan => "Replan: write a fresh vision with evidence or add a runnable successor todo".to_owned(),
-        Row::SuccessorReplan => "Add the next todo, or complete the goal without follow-up".to_owned(),
+        Row::SuccessorReplan => {
+            "Add the next todo, or complete the goal without follow-up".to_owned()
+        }
         Row::CapabilityIntent => {
             let intent = snapshot.intent.as_ref();
-            intent.and_then(|intent| intent.get("action_summary")).and_then(Value::as_str).unwrap_or_default().to_owned()
+            intent
+                .and_then(|intent| intent.get("action_summary"))
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
         }
         Row::UnsettledRecovery => "Settle the earlier Turn with the owed command".to_owned(),
-        Row::OperatorGate | Row::GateCoversAll => "Ask the user and wait for a recorded decision".to_owned(),
+        Row::OperatorGate | Row::GateCoversAll => {
+            "Ask the user and wait for a recorded decision".to_owned()
+        }
         row => row.reason().to_owned(),
     }
 }
@@ -165,42 +214,118 @@ fn next_commands(snapshot: &Snapshot, question: &Question, verdict: &Verdict) ->
     let agent = question.agent.as_ref().map_or("", |agent| agent.as_str());
     match verdict.row {
         Row::CapabilityIntent => {
-            let command = snapshot.intent.as_ref().and_then(|intent| intent.get("command")).and_then(Value::as_str);
+            let command = snapshot
+                .intent
+                .as_ref()
+                .and_then(|intent| intent.get("command"))
+                .and_then(Value::as_str);
             command.map(str::to_owned).into_iter().collect()
         }
-        Row::UnsettledRecovery => verdict.owed.iter().map(|owed| owed_command(question, owed)).collect(),
+        Row::UnsettledRecovery => verdict
+            .owed
+            .iter()
+            .map(|owed| owed_command(question, owed))
+            .collect(),
         Row::OperatorGate if snapshot.goal.missing_gates.is_empty() => Vec::new(),
         Row::OperatorGate => {
             let gate = &snapshot.goal.missing_gates[0];
-            vec![shell_line(&words(&["loopx", "operator-gate", "--goal-id", goal, "--gate", gate, "--decision", "approve"]))]
+            vec![shell_line(&words(&[
+                "loopx",
+                "operator-gate",
+                "--goal-id",
+                goal,
+                "--gate",
+                gate,
+                "--decision",
+                "approve",
+            ]))]
         }
         row if !row.columns().should_run || agent.is_empty() => Vec::new(),
         Row::AutonomousReplan => {
-            let id = verdict.obligation.as_ref().map_or("", |obligation| obligation.id.as_str());
-            let refresh = ["loopx", "refresh-state", "--goal-id", goal, "--agent-id", agent, "--replan-obligation-id", id];
-            vec![format!("{} --turn-instance-id <turn> --autonomous-replan-recorded --settle-turn", shell_line(&words(&refresh)))]
+            let id = verdict
+                .obligation
+                .as_ref()
+                .map_or("", |obligation| obligation.id.as_str());
+            let refresh = [
+                "loopx",
+                "refresh-state",
+                "--goal-id",
+                goal,
+                "--agent-id",
+                agent,
+                "--replan-obligation-id",
+                id,
+            ];
+            vec![format!(
+                "{} --turn-instance-id <turn> --autonomous-replan-recorded --settle-turn",
+                shell_line(&words(&refresh))
+            )]
         }
         Row::SuccessorReplan => {
-            vec![format!("{} --text <text>", shell_line(&words(&["loopx", "todo", "add", "--goal-id", goal, "--role", "agent"])))]
+            vec![format!(
+                "{} --text <text>",
+                shell_line(&words(&[
+                    "loopx",
+                    "todo",
+                    "add",
+                    "--goal-id",
+                    goal,
+                    "--role",
+                    "agent"
+                ]))
+            )]
         }
         _ => {
-            let todo = verdict.selected.as_ref().map_or("", |todo| todo.id().as_str());
-            let refresh = ["loopx", "refresh-state", "--goal-id", goal, "--agent-id", agent, "--todo-id", todo];
-            vec![format!("{} --turn-instance-id <turn> --settle-turn", shell_line(&words(&refresh)))]
+            let todo = verdict
+                .selected
+                .as_ref()
+                .map_or("", |todo| todo.id().as_str());
+            let refresh = [
+                "loopx",
+                "refresh-state",
+                "--goal-id",
+                goal,
+                "--agent-id",
+                agent,
+                "--todo-id",
+                todo,
+            ];
+            vec![format!(
+                "{} --turn-instance-id <turn> --settle-turn",
+                shell_line(&words(&refresh))
+            )]
         }
     }
 }
 
 /// The command that pays what an earlier Turn owes.
-pub fn owed_command(question: &Question, owed: &crate::contract::settlement::SettlementIdentity) -> String {
+pub fn owed_command(
+    question: &Question,
+    owed: &crate::contract::settlement::SettlementIdentity,
+) -> String {
     use crate::contract::settlement::Binding;
-    let mut rest = vec!["quota", "spend-slot", "--goal-id", owed.goal.as_str(), "--agent-id", owed.agent.as_str()];
+    let mut rest = vec![
+        "quota",
+        "spend-slot",
+        "--goal-id",
+        owed.goal.as_str(),
+        "--agent-id",
+        owed.agent.as_str(),
+    ];
     match &owed.binding {
         Binding::Todo(todo) => rest.extend(["--todo-id", todo.as_str()]),
         Binding::Replan(obligation) => rest.extend(["--replan-obligation-id", obligation.as_str()]),
         Binding::Unbound => {}
     }
-    rest.extend(["--turn-instance-id", owed.instance.as_str(), "--slots", "1", "--source", "heartbeat", "--execute"]);
+    rest.extend([
+        "--turn-instance-id",
+        owed.instance.as_str(),
+        "--slots",
+        "1",
+        "--source",
+        "heartbeat",
+        "--execute",
+    ]);
     shell_line(&question.places.argv(&rest))
 }
 

@@ -37,9 +37,16 @@ pub fn build(snapshot: &Snapshot, question: &Question) -> Result<Decision, Box<R
     work(&mut packet, snapshot, question, &verdict);
     packet.insert("interaction_contract".to_owned(), interaction.to_value());
     if let Some(owed) = &verdict.owed {
-        packet.insert("settlement_owed".to_owned(), settlement_owed(question, owed));
+        packet.insert(
+            "settlement_owed".to_owned(),
+            settlement_owed(question, owed),
+        );
     }
-    Ok(Decision { verdict, interaction, packet })
+    Ok(Decision {
+        verdict,
+        interaction,
+        packet,
+    })
 }
 
 /// The packet of a question that is refused: nothing is selected and nothing may run.
@@ -90,14 +97,24 @@ fn root(packet: &mut Map<String, Value>, snapshot: &Snapshot, question: &Questio
         }),
     );
     if let Some(agent) = &question.agent {
-        let mode = if snapshot.goal.is_monitor_only(agent) { "monitor_only" } else { "normal" };
-        packet.insert("agent_identity".to_owned(), json!({"agent_id": agent, "registered": true, "work_mode": mode}));
+        let mode = if snapshot.goal.is_monitor_only(agent) {
+            "monitor_only"
+        } else {
+            "normal"
+        };
+        packet.insert(
+            "agent_identity".to_owned(),
+            json!({"agent_id": agent, "registered": true, "work_mode": mode}),
+        );
     }
 }
 
 fn decision(packet: &mut Map<String, Value>, snapshot: &Snapshot, verdict: &Verdict) {
     let columns = verdict.row.columns();
-    let is_normal = matches!(verdict.row, Row::NormalRun | Row::GateFallback | Row::MonitorDue);
+    let is_normal = matches!(
+        verdict.row,
+        Row::NormalRun | Row::GateFallback | Row::MonitorDue
+    );
     set(
         packet,
         json!({
@@ -116,7 +133,10 @@ fn decision(packet: &mut Map<String, Value>, snapshot: &Snapshot, verdict: &Verd
         }),
     );
     if verdict.row == Row::CapabilityIntent {
-        packet.insert("capability_intent_execution_allowed".to_owned(), json!(true));
+        packet.insert(
+            "capability_intent_execution_allowed".to_owned(),
+            json!(true),
+        );
     }
 }
 
@@ -124,7 +144,10 @@ fn state(snapshot: &Snapshot, verdict: &Verdict) -> &'static str {
     match verdict.row {
         Row::TerminalNoFollowup => "terminal_no_followup",
         // An open gate keeps its state beside the intent.
-        Row::CapabilityIntent if verdict.quota != QuotaState::OperatorGate || !UserSide::of(snapshot, verdict.quota).requires_action => {
+        Row::CapabilityIntent
+            if verdict.quota != QuotaState::OperatorGate
+                || !UserSide::of(snapshot, verdict.quota).requires_action =>
+        {
             "eligible"
         }
         _ => verdict.quota.as_str(),
@@ -132,17 +155,29 @@ fn state(snapshot: &Snapshot, verdict: &Verdict) -> &'static str {
 }
 
 fn quota(packet: &mut Map<String, Value>, snapshot: &Snapshot, verdict: &Verdict) {
-    packet.insert("quota".to_owned(), policy::packet(&snapshot.goal, snapshot.spent, verdict.quota));
+    packet.insert(
+        "quota".to_owned(),
+        policy::packet(&snapshot.goal, snapshot.spent, verdict.quota),
+    );
     if let QuotaState::Paused(cause) = verdict.quota {
         packet.insert("pause_cause".to_owned(), json!(cause));
     }
     let is_gate = verdict.quota == QuotaState::OperatorGate;
-    packet.insert("blocked_action_scope".to_owned(), json!(is_gate.then_some("gated_delivery")));
-    packet.insert("safe_bypass_allowed".to_owned(), json!(is_gate || verdict.row == Row::GateFallback));
+    packet.insert(
+        "blocked_action_scope".to_owned(),
+        json!(is_gate.then_some("gated_delivery")),
+    );
+    packet.insert(
+        "safe_bypass_allowed".to_owned(),
+        json!(is_gate || verdict.row == Row::GateFallback),
+    );
     let kind = (verdict.row == Row::GateFallback).then_some("scoped_user_gate_fallback");
     packet.insert("safe_bypass_kind".to_owned(), json!(kind));
     if is_gate {
-        packet.insert("safe_bypass_policy".to_owned(), json!("only work outside the scope of the open gate"));
+        packet.insert(
+            "safe_bypass_policy".to_owned(),
+            json!("only work outside the scope of the open gate"),
+        );
     }
 }
 
@@ -172,13 +207,21 @@ fn goal(packet: &mut Map<String, Value>, snapshot: &Snapshot) {
     }
 }
 
-fn user_gate(packet: &mut Map<String, Value>, snapshot: &Snapshot, question: &Question, verdict: &Verdict) {
+fn user_gate(
+    packet: &mut Map<String, Value>,
+    snapshot: &Snapshot,
+    question: &Question,
+    verdict: &Verdict,
+) {
     let side = UserSide::of(snapshot, verdict.quota);
     let cooldown = Cooldown::of(&snapshot.goal, question.now);
     let is_quiet = cooldown.is_suppressed() && side.requires_action;
     let is_paused = matches!(verdict.quota, QuotaState::Paused(_));
     let requires = side.requires_action && !is_quiet;
-    let policy = match (side.notify_gate || verdict.quota == QuotaState::OperatorGate, side.notify_todo) {
+    let policy = match (
+        side.notify_gate || verdict.quota == QuotaState::OperatorGate,
+        side.notify_todo,
+    ) {
         (true, _) => Some("repeat_until_resolved"),
         (false, Some(_)) => Some("notify_while_blocking"),
         (false, None) => None,
@@ -200,15 +243,28 @@ fn user_gate(packet: &mut Map<String, Value>, snapshot: &Snapshot, question: &Qu
             "user_gate_notification_cooldown": cooldown.to_value(),
         }),
     );
-    if let Some(gate) = snapshot.goal.missing_gates.first().filter(|_| verdict.quota == QuotaState::OperatorGate) {
+    if let Some(gate) = snapshot
+        .goal
+        .missing_gates
+        .first()
+        .filter(|_| verdict.quota == QuotaState::OperatorGate)
+    {
         packet.insert("gate_id".to_owned(), json!(gate));
     }
     if is_quiet {
-        packet.insert("pending_user_action".to_owned(), json!({"required": true, "question": user::question(snapshot, verdict.quota)}));
+        packet.insert(
+            "pending_user_action".to_owned(),
+            json!({"required": true, "question": user::question(snapshot, verdict.quota)}),
+        );
     }
 }
 
-fn work(packet: &mut Map<String, Value>, snapshot: &Snapshot, question: &Question, verdict: &Verdict) {
+fn work(
+    packet: &mut Map<String, Value>,
+    snapshot: &Snapshot,
+    question: &Question,
+    verdict: &Verdict,
+) {
     let projection = replan::frontier_projection(snapshot, question, verdict.obligation.as_ref());
     set(
         packet,
@@ -223,13 +279,23 @@ fn work(packet: &mut Map<String, Value>, snapshot: &Snapshot, question: &Questio
         packet.insert("agent_vision".to_owned(), vision.to_value());
     }
     if let Some(obligation) = &verdict.obligation {
-        packet.insert("autonomous_replan_obligation".to_owned(), obligation.to_value());
-        packet.insert("replan_action_packet".to_owned(), replan::action_packet(obligation, &projection));
+        packet.insert(
+            "autonomous_replan_obligation".to_owned(),
+            obligation.to_value(),
+        );
+        packet.insert(
+            "replan_action_packet".to_owned(),
+            replan::action_packet(obligation, &projection),
+        );
     } else {
         packet.insert("replan_action_packet".to_owned(), Value::Null);
     }
     if verdict.row == Row::CapabilityRepair {
-        let required = verdict.selected.as_ref().map(|todo| todo.list("required_capabilities")).unwrap_or_default();
+        let required = verdict
+            .selected
+            .as_ref()
+            .map(|todo| todo.list("required_capabilities"))
+            .unwrap_or_default();
         packet.insert(
             "capability_gate".to_owned(),
             json!({
@@ -239,13 +305,26 @@ fn work(packet: &mut Map<String, Value>, snapshot: &Snapshot, question: &Questio
         );
     }
     if verdict.row == Row::GateFallback {
-        let gates: Vec<&str> = super::frontier::open_gates(snapshot).map(|gate| gate.id().as_str()).collect();
-        packet.insert("scoped_user_gate_fallback".to_owned(), json!({"open_gate_ids": gates, "user_still_notified": true}));
+        let gates: Vec<&str> = super::frontier::open_gates(snapshot)
+            .map(|gate| gate.id().as_str())
+            .collect();
+        packet.insert(
+            "scoped_user_gate_fallback".to_owned(),
+            json!({"open_gate_ids": gates, "user_still_notified": true}),
+        );
     }
-    if let Some(owed) = verdict.owed.as_ref().filter(|_| verdict.row == Row::UnsettledRecovery) {
+    if let Some(owed) = verdict
+        .owed
+        .as_ref()
+        .filter(|_| verdict.row == Row::UnsettledRecovery)
+    {
         packet.insert("unsettled_host_turn_recovery".to_owned(), unsettled(owed));
     }
-    if let Some(intent) = snapshot.intent.as_ref().filter(|_| verdict.row == Row::CapabilityIntent) {
+    if let Some(intent) = snapshot
+        .intent
+        .as_ref()
+        .filter(|_| verdict.row == Row::CapabilityIntent)
+    {
         intent_facts(packet, intent);
     }
 }
@@ -301,13 +380,26 @@ fn unsettled(owed: &SettlementIdentity) -> Value {
 /// What a written-back Turn still owes, with the command that pays it.
 pub fn settlement_owed(question: &Question, owed: &SettlementIdentity) -> Value {
     let mut packet = Map::new();
-    packet.insert("schema_version".to_owned(), json!("turn_settlement_owed_v0"));
+    packet.insert(
+        "schema_version".to_owned(),
+        json!("turn_settlement_owed_v0"),
+    );
     if let Value::Object(identity) = owed.to_value() {
-        packet.extend(identity.into_iter().filter(|(name, _)| name != "schema_version"));
+        packet.extend(
+            identity
+                .into_iter()
+                .filter(|(name, _)| name != "schema_version"),
+        );
     }
     packet.insert("kind".to_owned(), json!("quota_spend"));
     packet.insert("recovery_does_not_spend".to_owned(), json!(true));
-    packet.insert("reason".to_owned(), json!("the writeback is committed and its spend is missing"));
-    packet.insert("command".to_owned(), json!(interaction::owed_command(question, owed)));
+    packet.insert(
+        "reason".to_owned(),
+        json!("the writeback is committed and its spend is missing"),
+    );
+    packet.insert(
+        "command".to_owned(),
+        json!(interaction::owed_command(question, owed)),
+    );
     Value::Object(packet)
 }

@@ -83,7 +83,11 @@ pub fn state(goal: &Goal, spent: Spent) -> QuotaState {
 /// True when spending `more` slots beyond what is spent finds none left.
 pub fn is_full(goal: &Goal, spent: Spent, more: i64) -> bool {
     let allowed = i64::try_from(goal.quota.allowed_slots()).unwrap_or(i64::MAX);
-    if more == 0 { spent.slots >= allowed } else { spent.slots.saturating_add(more) > allowed }
+    if more == 0 {
+        spent.slots >= allowed
+    } else {
+        spent.slots.saturating_add(more) > allowed
+    }
 }
 
 /// The `quota` member of a packet.
@@ -134,7 +138,13 @@ mod tests {
 
     fn state_of(entry: Value, slots: i64) -> QuotaState {
         let goal = Goal::parse(&Label::root(), &entry).unwrap();
-        state(&goal, Spent { slots, ..Spent::default() })
+        state(
+            &goal,
+            Spent {
+                slots,
+                ..Spent::default()
+            },
+        )
     }
 
     #[test]
@@ -143,16 +153,35 @@ mod tests {
         assert_eq!(state_of(goal(1, 0), 0), QuotaState::Throttled);
         assert_eq!(state_of(goal(1, 1), 0), QuotaState::Eligible);
         assert_eq!(state_of(goal(1, 1), 1), QuotaState::Throttled);
-        assert_eq!(state_of(goal(0, 5), 0), QuotaState::Paused("compute_quota_zero"));
+        assert_eq!(
+            state_of(goal(0, 5), 0),
+            QuotaState::Paused("compute_quota_zero")
+        );
     }
 
     #[test]
     fn precedence_goes_from_lifecycle_to_health_to_waiting() {
-        let entry = json!({"id": "g", "status": "stopped", "severity": "high", "waiting_on": "controller"});
+        let entry =
+            json!({"id": "g", "status": "stopped", "severity": "high", "waiting_on": "controller"});
         assert_eq!(state_of(entry, 0), QuotaState::Paused("goal_stopped"));
-        assert_eq!(state_of(json!({"id": "g", "severity": "high", "waiting_on": "controller"}), 0), QuotaState::BlockedHealth);
-        assert_eq!(state_of(json!({"id": "g", "waiting_on": "controller"}), 0), QuotaState::OperatorGate);
-        assert_eq!(state_of(json!({"id": "g", "waiting_on": "codex", "lifecycle_flags": ["focus_wait"]}), 0), QuotaState::FocusWait);
+        assert_eq!(
+            state_of(
+                json!({"id": "g", "severity": "high", "waiting_on": "controller"}),
+                0
+            ),
+            QuotaState::BlockedHealth
+        );
+        assert_eq!(
+            state_of(json!({"id": "g", "waiting_on": "controller"}), 0),
+            QuotaState::OperatorGate
+        );
+        assert_eq!(
+            state_of(
+                json!({"id": "g", "waiting_on": "codex", "lifecycle_flags": ["focus_wait"]}),
+                0
+            ),
+            QuotaState::FocusWait
+        );
         assert_eq!(state_of(json!({"id": "g"}), 0), QuotaState::Waiting);
     }
 }

@@ -114,7 +114,15 @@ pub const STANDARD_CAPABILITIES: [&str; 3] = ["shell", "filesystem_read", "files
 impl Places {
     /// A command of this program bound to this state.
     pub fn argv(&self, rest: &[&str]) -> Vec<String> {
-        let mut argv: Vec<String> = ["loopx", "--registry", &self.registry, "--runtime-root", &self.runtime_root].map(str::to_owned).to_vec();
+        let mut argv: Vec<String> = [
+            "loopx",
+            "--registry",
+            &self.registry,
+            "--runtime-root",
+            &self.runtime_root,
+        ]
+        .map(str::to_owned)
+        .to_vec();
         argv.extend(rest.iter().map(|word| (*word).to_owned()));
         argv
     }

@@ -24,7 +24,11 @@ impl UserSide {
     /// Derives the flags of a quota state.
     pub fn of(snapshot: &Snapshot, state: QuotaState) -> Self {
         if matches!(state, QuotaState::Paused(_)) {
-            return Self { notify_gate: false, notify_todo: None, requires_action: false };
+            return Self {
+                notify_gate: false,
+                notify_todo: None,
+                requires_action: false,
+            };
         }
         let notify_gate = open_gates(snapshot).next().is_some();
         let holds_up = match state {
@@ -39,16 +43,30 @@ impl UserSide {
         };
         let has_open = !snapshot.user_todos.is_empty();
         let notify_todo = holds_up.filter(|_| !notify_gate && has_open);
-        let requires_action = state == QuotaState::OperatorGate || notify_gate || notify_todo.is_some();
-        Self { notify_gate, notify_todo, requires_action }
+        let requires_action =
+            state == QuotaState::OperatorGate || notify_gate || notify_todo.is_some();
+        Self {
+            notify_gate,
+            notify_todo,
+            requires_action,
+        }
     }
 }
 
 /// The summary of unfinished todos: the user's, or the agents' in the same shape.
 pub fn summary(todos: &[Todo], done: i64) -> Value {
-    let items: Vec<Value> = todos.iter().enumerate().map(|(index, todo)| item(index, todo)).collect();
+    let items: Vec<Value> = todos
+        .iter()
+        .enumerate()
+        .map(|(index, todo)| item(index, todo))
+        .collect();
     let pick = |keep: &dyn Fn(&Todo) -> bool| -> Vec<Value> {
-        todos.iter().zip(&items).filter(|(todo, _)| keep(todo)).map(|(_, item)| item.clone()).collect()
+        todos
+            .iter()
+            .zip(&items)
+            .filter(|(todo, _)| keep(todo))
+            .map(|(_, item)| item.clone())
+            .collect()
     };
     json!({
         "open_count": todos.len(),
@@ -76,10 +94,16 @@ pub fn question(snapshot: &Snapshot, state: QuotaState) -> Option<String> {
         return Some(asked.to_owned());
     }
     if state == QuotaState::OperatorGate {
-        let gate = snapshot.goal.missing_gates.first().map_or("the next step", String::as_str);
+        let gate = snapshot
+            .goal
+            .missing_gates
+            .first()
+            .map_or("the next step", String::as_str);
         return Some(format!("Goal {}: may {gate} go ahead?", snapshot.goal.id));
     }
-    open_gates(snapshot).next().map(|gate| gate.words().to_owned())
+    open_gates(snapshot)
+        .next()
+        .map(|gate| gate.words().to_owned())
 }
 
 /// The text a person gets, empty when there is nothing to ask.
@@ -87,7 +111,11 @@ pub fn gate_prompt(snapshot: &Snapshot, state: QuotaState) -> Option<String> {
     let question = question(snapshot, state);
     let goal = &snapshot.goal;
     let todos = &snapshot.user_todos;
-    if question.is_none() && goal.missing_gates.is_empty() && todos.is_empty() && state != QuotaState::OperatorGate {
+    if question.is_none()
+        && goal.missing_gates.is_empty()
+        && todos.is_empty()
+        && state != QuotaState::OperatorGate
+    {
         return None;
     }
     let mut lines = vec![format!("Decision needed for goal {}", goal.id)];
@@ -103,7 +131,11 @@ pub fn gate_prompt(snapshot: &Snapshot, state: QuotaState) -> Option<String> {
     }
     if !todos.is_empty() {
         lines.push(format!("Open user todos: {}", todos.len()));
-        lines.extend(todos.iter().map(|todo| format!("- {} {}", todo.id(), todo.words())));
+        lines.extend(
+            todos
+                .iter()
+                .map(|todo| format!("- {} {}", todo.id(), todo.words())),
+        );
     }
     lines.push("Reply with approve, reject or defer and a short reason".to_owned());
     Some(lines.join("\n"))
@@ -111,10 +143,21 @@ pub fn gate_prompt(snapshot: &Snapshot, state: QuotaState) -> Option<String> {
 
 /// What the user is asked to do, at most three lines; every line in an envelope of today.
 pub fn actions(snapshot: &Snapshot, state: QuotaState) -> Vec<String> {
-    let gates: Vec<String> = open_gates(snapshot).map(|gate| gate.words().to_owned()).collect();
+    let gates: Vec<String> = open_gates(snapshot)
+        .map(|gate| gate.words().to_owned())
+        .collect();
     if !gates.is_empty() {
         return gates.into_iter().take(3).collect();
     }
-    let todos: Vec<String> = snapshot.user_todos.iter().map(|todo| todo.words().to_owned()).take(3).collect();
-    if todos.is_empty() { question(snapshot, state).into_iter().collect() } else { todos }
+    let todos: Vec<String> = snapshot
+        .user_todos
+        .iter()
+        .map(|todo| todo.words().to_owned())
+        .take(3)
+        .collect();
+    if todos.is_empty() {
+        question(snapshot, state).into_iter().collect()
+    } else {
+        todos
+    }
 }

@@ -76,36 +76,114 @@ pub struct Columns {
 impl Row {
     /// The answer columns.
     pub fn columns(self) -> Columns {
-        let row = |decision, effective_action, should_run, mode, spends| Columns { decision, effective_action, should_run, mode, spends };
+        let row = |decision, effective_action, should_run, mode, spends| Columns {
+            decision,
+            effective_action,
+            should_run,
+            mode,
+            spends,
+        };
         match self {
             Row::Paused => row("skip", "quota_skip", false, "skip", false),
             Row::BlockedHealth => row("skip", "blocked_health", false, "health_blocked", false),
-            Row::OperatorGate | Row::GateCoversAll => row("skip", "operator_gate_notify", false, "user_gate", false),
+            Row::OperatorGate | Row::GateCoversAll => {
+                row("skip", "operator_gate_notify", false, "user_gate", false)
+            }
             Row::Throttled => row("skip", "throttled_skip", false, "quota_throttled", false),
             Row::BlockedWait => row("skip", "blocked_wait", false, "blocked_wait", false),
             Row::NormalRun => row("run", "normal_run", true, "bounded_delivery", true),
-            Row::CapabilityRepair => row("repair_bridge", "capability_bridge_repair", true, "capability_bridge_repair", false),
-            Row::AutonomousReplan => {
-                row("autonomous_replan_required", "autonomous_replan_required", true, "autonomous_replan", true)
-            }
-            Row::TerminalNoFollowup => row("skip", "terminal_no_followup", false, "terminal_no_followup", false),
-            Row::GateFallback => {
-                row("safe_bypass_user_gate_fallback", "scoped_user_gate_fallback", true, "scoped_user_gate_fallback", true)
-            }
-            Row::ScopeWait => row("agent_scope_wait", "agent_scope_wait", false, "agent_scope_wait", false),
-            Row::ScopeExhausted => row("agent_scope_exhausted", "agent_scope_exhausted", false, "agent_scope_exhausted", false),
-            Row::ReassignmentRequired => row("reassignment_required", "reassignment_required", false, "reassignment_required", false),
-            Row::SuccessorReplan => {
-                row("successor_replan_required", "successor_replan_required", true, "successor_replan_required", true)
-            }
+            Row::CapabilityRepair => row(
+                "repair_bridge",
+                "capability_bridge_repair",
+                true,
+                "capability_bridge_repair",
+                false,
+            ),
+            Row::AutonomousReplan => row(
+                "autonomous_replan_required",
+                "autonomous_replan_required",
+                true,
+                "autonomous_replan",
+                true,
+            ),
+            Row::TerminalNoFollowup => row(
+                "skip",
+                "terminal_no_followup",
+                false,
+                "terminal_no_followup",
+                false,
+            ),
+            Row::GateFallback => row(
+                "safe_bypass_user_gate_fallback",
+                "scoped_user_gate_fallback",
+                true,
+                "scoped_user_gate_fallback",
+                true,
+            ),
+            Row::ScopeWait => row(
+                "agent_scope_wait",
+                "agent_scope_wait",
+                false,
+                "agent_scope_wait",
+                false,
+            ),
+            Row::ScopeExhausted => row(
+                "agent_scope_exhausted",
+                "agent_scope_exhausted",
+                false,
+                "agent_scope_exhausted",
+                false,
+            ),
+            Row::ReassignmentRequired => row(
+                "reassignment_required",
+                "reassignment_required",
+                false,
+                "reassignment_required",
+                false,
+            ),
+            Row::SuccessorReplan => row(
+                "successor_replan_required",
+                "successor_replan_required",
+                true,
+                "successor_replan_required",
+                true,
+            ),
             Row::MonitorDue => row("observe", "monitor_due", true, "monitor_due", true),
-            Row::MonitorQuiet => row("skip", "monitor_quiet_skip", false, "monitor_quiet_skip", false),
-            Row::MonitorOnly => row("skip", "agent_monitor_only", false, "agent_monitor_only", false),
-            Row::Settled => row("skip", "heartbeat_settled_skip", false, "heartbeat_settled_skip", false),
-            Row::UnsettledRecovery => {
-                row("run", "unsettled_host_turn_recovery", true, "unsettled_host_turn_recovery", false)
-            }
-            Row::CapabilityIntent => row("run", "governed_capability_intent", true, "bounded_delivery", false),
+            Row::MonitorQuiet => row(
+                "skip",
+                "monitor_quiet_skip",
+                false,
+                "monitor_quiet_skip",
+                false,
+            ),
+            Row::MonitorOnly => row(
+                "skip",
+                "agent_monitor_only",
+                false,
+                "agent_monitor_only",
+                false,
+            ),
+            Row::Settled => row(
+                "skip",
+                "heartbeat_settled_skip",
+                false,
+                "heartbeat_settled_skip",
+                false,
+            ),
+            Row::UnsettledRecovery => row(
+                "run",
+                "unsettled_host_turn_recovery",
+                true,
+                "unsettled_host_turn_recovery",
+                false,
+            ),
+            Row::CapabilityIntent => row(
+                "run",
+                "governed_capability_intent",
+                true,
+                "bounded_delivery",
+                false,
+            ),
         }
     }
 
@@ -125,8 +203,12 @@ impl Row {
             Row::GateFallback => "an open gate covers the first choice; another todo is runnable",
             Row::ScopeWait => "unfinished todos exist and none is runnable for this agent",
             Row::ScopeExhausted => "only blocked or deferred todos of this agent are left",
-            Row::ReassignmentRequired => "the todos left belong to agents that are no longer registered",
-            Row::SuccessorReplan => "nothing is unfinished and no completion said that nothing follows",
+            Row::ReassignmentRequired => {
+                "the todos left belong to agents that are no longer registered"
+            }
+            Row::SuccessorReplan => {
+                "nothing is unfinished and no completion said that nothing follows"
+            }
             Row::MonitorDue => "a monitor is due",
             Row::MonitorQuiet => "no monitor is due and nothing else is left",
             Row::MonitorOnly => "this agent looks after monitors only and none is due",
@@ -154,11 +236,19 @@ pub fn decide(snapshot: &Snapshot, question: &Question) -> Result<Verdict, Box<R
         return Ok(verdict);
     }
     let has_runnable = replan::has_runnable_advancement(&frontier);
-    verdict.obligation = question.agent.as_ref().and_then(|agent| Obligation::derive(snapshot, agent, has_runnable));
+    verdict.obligation = question
+        .agent
+        .as_ref()
+        .and_then(|agent| Obligation::derive(snapshot, agent, has_runnable));
     named_todo(snapshot, question)?;
     named_obligation(snapshot, question, verdict.obligation.as_ref())?;
     base(&mut verdict, snapshot, question, &frontier);
-    match snapshot.turn.admitted.as_ref().map(|identity| &identity.binding) {
+    match snapshot
+        .turn
+        .admitted
+        .as_ref()
+        .map(|identity| &identity.binding)
+    {
         Some(Binding::Replan(bound)) => keep_to_obligation(&mut verdict, bound),
         _ if question.todo.is_some() => narrow(&mut verdict, snapshot, question, &frontier),
         _ => {}
@@ -189,12 +279,20 @@ fn base(verdict: &mut Verdict, snapshot: &Snapshot, question: &Question, frontie
     };
 }
 
-fn eligible(verdict: &mut Verdict, snapshot: &Snapshot, question: &Question, frontier: &Frontier<'_>) -> Row {
+fn eligible(
+    verdict: &mut Verdict,
+    snapshot: &Snapshot,
+    question: &Question,
+    frontier: &Frontier<'_>,
+) -> Row {
     // Row 6 stands against rows 8 to 11.
     if verdict.obligation.is_some() {
         return Row::AutonomousReplan;
     }
-    let is_monitor_only = question.agent.as_ref().is_some_and(|agent| snapshot.goal.is_monitor_only(agent));
+    let is_monitor_only = question
+        .agent
+        .as_ref()
+        .is_some_and(|agent| snapshot.goal.is_monitor_only(agent));
     if let Some(monitor) = frontier.due_monitor(question.now) {
         select(verdict, monitor);
         return Row::MonitorDue;
@@ -216,7 +314,9 @@ fn eligible(verdict: &mut Verdict, snapshot: &Snapshot, question: &Question, fro
         return Row::GateCoversAll;
     }
     if let Some(todo) = frontier.first_lacking() {
-        verdict.missing_capabilities = missing_capabilities(question, todo).map(str::to_owned).collect();
+        verdict.missing_capabilities = missing_capabilities(question, todo)
+            .map(str::to_owned)
+            .collect();
         select(verdict, todo);
         return Row::CapabilityRepair;
     }
@@ -230,17 +330,31 @@ fn nothing_unfinished(snapshot: &Snapshot, frontier: &Frontier<'_>) -> Row {
     if !frontier.monitors.is_empty() || frontier.has_foreign_monitors {
         return Row::MonitorQuiet;
     }
-    if replan::is_terminal(snapshot) { Row::TerminalNoFollowup } else { Row::SuccessorReplan }
+    if replan::is_terminal(snapshot) {
+        Row::TerminalNoFollowup
+    } else {
+        Row::SuccessorReplan
+    }
 }
 
 /// The scope rows: whose the unfinished todos are and what holds them.
 fn scope_row(frontier: &Frontier<'_>, question: &Question) -> Row {
     let agent = question.agent.as_ref();
-    let is_own = |todo: &Todo| todo.claimed_by().is_none() || agent.is_some_and(|agent| todo.is_claimed_by(agent));
-    if frontier.work.iter().all(|(_, hold)| *hold == Some(Hold::Orphaned)) {
+    let is_own = |todo: &Todo| {
+        todo.claimed_by().is_none() || agent.is_some_and(|agent| todo.is_claimed_by(agent))
+    };
+    if frontier
+        .work
+        .iter()
+        .all(|(_, hold)| *hold == Some(Hold::Orphaned))
+    {
         return Row::ReassignmentRequired;
     }
-    if frontier.work.iter().all(|(todo, hold)| is_own(todo) && *hold == Some(Hold::NotOpen)) {
+    if frontier
+        .work
+        .iter()
+        .all(|(todo, hold)| is_own(todo) && *hold == Some(Hold::NotOpen))
+    {
         return Row::ScopeExhausted;
     }
     Row::ScopeWait
@@ -259,38 +373,74 @@ fn select(verdict: &mut Verdict, todo: &Todo) {
 
 /// Checks the todo a question names; its own Turn may name a todo that is finished by now.
 fn named_todo(snapshot: &Snapshot, question: &Question) -> Result<(), Box<Refusal>> {
-    let Some(id) = &question.todo else { return Ok(()) };
-    let bound = snapshot.turn.admitted.as_ref().and_then(|identity| identity.binding.todo());
+    let Some(id) = &question.todo else {
+        return Ok(());
+    };
+    let bound = snapshot
+        .turn
+        .admitted
+        .as_ref()
+        .and_then(|identity| identity.binding.todo());
     if bound == Some(id) {
         return Ok(());
     }
-    let refuse = |code, text: &str| Err(Box::new(Refusal::new(code, text).with("todo_id", id.as_str())));
+    let refuse = |code, text: &str| {
+        Err(Box::new(
+            Refusal::new(code, text).with("todo_id", id.as_str()),
+        ))
+    };
     let Some(todo) = &snapshot.named else {
-        return refuse(ErrorCode::TodoNotFound, "the named todo does not exist; `loopx todo list` shows what does");
+        return refuse(
+            ErrorCode::TodoNotFound,
+            "the named todo does not exist; `loopx todo list` shows what does",
+        );
     };
     if todo.status() != Status::Open || todo.is_archived() {
-        return refuse(ErrorCode::TodoNotOpen, "the named todo is not open; name an open one");
+        return refuse(
+            ErrorCode::TodoNotOpen,
+            "the named todo is not open; name an open one",
+        );
     }
     let agent = question.agent.as_ref();
     if todo.claimed_by().is_some() && !agent.is_some_and(|agent| todo.is_claimed_by(agent)) {
-        return refuse(ErrorCode::ClaimOwnerMismatch, "the named todo belongs to another owner; it has to be released or handed over");
+        return refuse(
+            ErrorCode::ClaimOwnerMismatch,
+            "the named todo belongs to another owner; it has to be released or handed over",
+        );
     }
     Ok(())
 }
 
-fn named_obligation(snapshot: &Snapshot, question: &Question, current: Option<&Obligation>) -> Result<(), Box<Refusal>> {
-    let Some(id) = &question.obligation else { return Ok(()) };
-    let bound = snapshot.turn.admitted.as_ref().and_then(|identity| identity.binding.obligation());
+fn named_obligation(
+    snapshot: &Snapshot,
+    question: &Question,
+    current: Option<&Obligation>,
+) -> Result<(), Box<Refusal>> {
+    let Some(id) = &question.obligation else {
+        return Ok(());
+    };
+    let bound = snapshot
+        .turn
+        .admitted
+        .as_ref()
+        .and_then(|identity| identity.binding.obligation());
     if bound == Some(id) || current.is_some_and(|current| &current.id == id) {
         return Ok(());
     }
     let text = "the named replan obligation is not the current one; ask again without it";
-    Err(Box::new(Refusal::new(ErrorCode::ReplanObligationMismatch, text)))
+    Err(Box::new(Refusal::new(
+        ErrorCode::ReplanObligationMismatch,
+        text,
+    )))
 }
 
 /// A Turn that is bound to an obligation runs on that one or on nothing.
 fn keep_to_obligation(verdict: &mut Verdict, bound: &ReplanObligationId) {
-    if verdict.obligation.as_ref().is_some_and(|current| &current.id == bound) {
+    if verdict
+        .obligation
+        .as_ref()
+        .is_some_and(|current| &current.id == bound)
+    {
         return;
     }
     verdict.obligation = None;
@@ -301,8 +451,16 @@ fn keep_to_obligation(verdict: &mut Verdict, bound: &ReplanObligationId) {
 }
 
 /// Looks at exactly one todo and falls back to no other.
-fn narrow(verdict: &mut Verdict, snapshot: &Snapshot, question: &Question, frontier: &Frontier<'_>) {
-    if !matches!(verdict.quota, QuotaState::Eligible | QuotaState::OperatorGate) {
+fn narrow(
+    verdict: &mut Verdict,
+    snapshot: &Snapshot,
+    question: &Question,
+    frontier: &Frontier<'_>,
+) {
+    if !matches!(
+        verdict.quota,
+        QuotaState::Eligible | QuotaState::OperatorGate
+    ) {
         return;
     }
     if verdict.row == Row::AutonomousReplan && snapshot.turn.admitted.is_none() {
@@ -314,7 +472,11 @@ fn narrow(verdict: &mut Verdict, snapshot: &Snapshot, question: &Question, front
     verdict.missing_capabilities.clear();
     if let Some(monitor) = frontier.monitors.iter().find(|todo| todo.id() == id) {
         let is_due = monitor.next_due_at().is_none_or(|due| due <= question.now);
-        verdict.row = if is_due { Row::MonitorDue } else { Row::MonitorQuiet };
+        verdict.row = if is_due {
+            Row::MonitorDue
+        } else {
+            Row::MonitorQuiet
+        };
         if is_due {
             select(verdict, monitor);
         }
@@ -326,11 +488,17 @@ fn narrow(verdict: &mut Verdict, snapshot: &Snapshot, question: &Question, front
         Some((todo, None)) if !is_bypass || covered_first => {
             verdict.selected = Some((*todo).clone());
             verdict.is_gate_bypassed = open_gates(snapshot).next().is_some();
-            if covered_first { Row::GateFallback } else { Row::NormalRun }
+            if covered_first {
+                Row::GateFallback
+            } else {
+                Row::NormalRun
+            }
         }
         _ if is_bypass => Row::OperatorGate,
         Some((todo, Some(Hold::Capability))) => {
-            verdict.missing_capabilities = missing_capabilities(question, todo).map(str::to_owned).collect();
+            verdict.missing_capabilities = missing_capabilities(question, todo)
+                .map(str::to_owned)
+                .collect();
             verdict.selected = Some((*todo).clone());
             Row::CapabilityRepair
         }

@@ -26,26 +26,42 @@ pub enum Found {
 }
 
 /// Publishes a capture under a fresh name; returns its place below the goal's capture root.
-pub fn publish(root: &Path, goal: &GoalId, turn_hex: &str, name: &str, bytes: &[u8]) -> Result<String, StoreError> {
+pub fn publish(
+    root: &Path,
+    goal: &GoalId,
+    turn_hex: &str,
+    name: &str,
+    bytes: &[u8],
+) -> Result<String, StoreError> {
     let rel_path = format!("{turn_hex}/{name}");
     let path = capture_root(root, goal).join(&rel_path);
     if let Some(folder) = path.parent() {
         private_file::create_dir(folder).map_err(StoreError::write)?;
     }
-    private_file::create_with(&path, bytes, || crate::failpoint!(Point::CaptureTempWritten)).map_err(StoreError::write)?;
+    private_file::create_with(&path, bytes, || {
+        crate::failpoint!(Point::CaptureTempWritten)
+    })
+    .map_err(StoreError::write)?;
     Ok(rel_path)
 }
 
 /// Reads the capture of a row.
 pub fn read(root: &Path, goal: &GoalId, row: &CaptureRow) -> Result<Found, StoreError> {
     let rel = Path::new(&row.rel_path);
-    if !rel.components().all(|part| matches!(part, Component::Normal(_))) {
+    if !rel
+        .components()
+        .all(|part| matches!(part, Component::Normal(_)))
+    {
         return Ok(Found::Damaged);
     }
     let capture_root = capture_root(root, goal);
     let path = capture_root.join(rel);
     // A folder that became a link would lead out of the capture root.
-    for folder in path.ancestors().skip(1).take_while(|folder| folder.starts_with(&capture_root)) {
+    for folder in path
+        .ancestors()
+        .skip(1)
+        .take_while(|folder| folder.starts_with(&capture_root))
+    {
         match std::fs::symlink_metadata(folder) {
             Ok(meta) if meta.is_dir() => {}
             Ok(_) => return Ok(Found::Damaged),
@@ -53,14 +69,24 @@ pub fn read(root: &Path, goal: &GoalId, row: &CaptureRow) -> Result<Found, Store
             Err(error) => return Err(StoreError::write(error)),
         }
     }
-    let Ok(meta) = std::fs::symlink_metadata(&path) else { return Ok(Found::Missing) };
-    let is_private = meta.is_file() && meta.mode() & 0o077 == 0 && meta.uid() == nix::unistd::geteuid().as_raw();
+    let Ok(meta) = std::fs::symlink_metadata(&path) else {
+        return Ok(Found::Missing);
+    };
+    let is_private =
+        meta.is_file() && meta.mode() & 0o077 == 0 && meta.uid() == nix::unistd::geteuid().as_raw();
     if !is_private {
         return Ok(Found::Damaged);
     }
-    let Ok(Some(bytes)) = private_file::read(&path) else { return Ok(Found::Damaged) };
-    let is_exact = bytes.len() as i64 == row.byte_len && digest::content_digest(&bytes).hex() == row.sha256;
-    Ok(if is_exact { Found::Bytes(bytes) } else { Found::Damaged })
+    let Ok(Some(bytes)) = private_file::read(&path) else {
+        return Ok(Found::Damaged);
+    };
+    let is_exact =
+        bytes.len() as i64 == row.byte_len && digest::content_digest(&bytes).hex() == row.sha256;
+    Ok(if is_exact {
+        Found::Bytes(bytes)
+    } else {
+        Found::Damaged
+    })
 }
 
 /// Writes an asked-for copy of a decision into a folder of the caller: a new one, or a new `decision-*` below it.
@@ -82,7 +108,11 @@ impl Target<'_> {
     /// True when the place can take a decision.
     pub fn is_free(&self) -> bool {
         match self {
-            Target::Dir(path) => !path.exists() && path.symlink_metadata().is_err() && path.parent().is_some_and(Path::is_dir),
+            Target::Dir(path) => {
+                !path.exists()
+                    && path.symlink_metadata().is_err()
+                    && path.parent().is_some_and(Path::is_dir)
+            }
             Target::Root(path, _) => path.is_dir(),
         }
     }
@@ -132,14 +162,31 @@ mod tests {
         let goal = GoalId::new("g").unwrap();
         let rel = publish(folder.path(), &goal, "ab", "cd", b"{}").unwrap();
         let row_of = |rel: &str| row(b"{}", rel);
-        assert_eq!(read(folder.path(), &goal, &row_of(&rel)).unwrap(), Found::Bytes(b"{}".to_vec()));
-        assert_eq!(read(folder.path(), &goal, &row_of("../../x")).unwrap(), Found::Damaged);
-        assert_eq!(read(folder.path(), &goal, &row_of("ab/other")).unwrap(), Found::Missing);
-        let path = goal_dir(folder.path(), &goal).join("turn-captures").join(&rel);
+        assert_eq!(
+            read(folder.path(), &goal, &row_of(&rel)).unwrap(),
+            Found::Bytes(b"{}".to_vec())
+        );
+        assert_eq!(
+            read(folder.path(), &goal, &row_of("../../x")).unwrap(),
+            Found::Damaged
+        );
+        assert_eq!(
+            read(folder.path(), &goal, &row_of("ab/other")).unwrap(),
+            Found::Missing
+        );
+        let path = goal_dir(folder.path(), &goal)
+            .join("turn-captures")
+            .join(&rel);
         std::fs::write(&path, b"[]").unwrap();
-        assert_eq!(read(folder.path(), &goal, &row_of(&rel)).unwrap(), Found::Damaged);
+        assert_eq!(
+            read(folder.path(), &goal, &row_of(&rel)).unwrap(),
+            Found::Damaged
+        );
         std::fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("/etc/hostname", &path).unwrap();
-        assert_eq!(read(folder.path(), &goal, &row_of(&rel)).unwrap(), Found::Damaged);
+        assert_eq!(
+            read(folder.path(), &goal, &row_of(&rel)).unwrap(),
+            Found::Damaged
+        );
     }
 }

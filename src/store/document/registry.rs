@@ -61,15 +61,24 @@ impl Registry {
         let bytes = match std::fs::read(&path) {
             Ok(bytes) => Some(bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(RegistryError::PermissionDenied),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(RegistryError::PermissionDenied);
+            }
             Err(error) => return Err(RegistryError::Io(error)),
         };
         let revision = digest::content_digest(bytes.as_deref().unwrap_or_default()).to_string();
         let document = match &bytes {
             None => Map::new(),
-            Some(bytes) => json::parse_object(bytes).map_err(|_| RegistryError::InvalidJson("is not one JSON object with unique keys"))?,
+            Some(bytes) => json::parse_object(bytes).map_err(|_| {
+                RegistryError::InvalidJson("is not one JSON object with unique keys")
+            })?,
         };
-        let registry = Self { path, revision, is_present: bytes.is_some(), document };
+        let registry = Self {
+            path,
+            revision,
+            is_present: bytes.is_some(),
+            document,
+        };
         registry.check_ids()?;
         Ok(registry)
     }
@@ -78,10 +87,17 @@ impl Registry {
         let mut seen = std::collections::HashSet::new();
         for (index, entry) in self.entries()?.iter().enumerate() {
             let at = Label::named("goals").item(index);
-            let id = entry.get("id").and_then(Value::as_str).filter(|id| GoalId::new(*id).is_some());
-            let id = id.ok_or_else(|| RegistryError::Field(field(&at.field("id"), "must name a goal")))?;
+            let id = entry
+                .get("id")
+                .and_then(Value::as_str)
+                .filter(|id| GoalId::new(*id).is_some());
+            let id =
+                id.ok_or_else(|| RegistryError::Field(field(&at.field("id"), "must name a goal")))?;
             if !seen.insert(id) {
-                return Err(RegistryError::Field(field(&at.field("id"), "names a goal twice")));
+                return Err(RegistryError::Field(field(
+                    &at.field("id"),
+                    "names a goal twice",
+                )));
             }
         }
         Ok(())
@@ -91,7 +107,10 @@ impl Registry {
         match self.document.get("goals") {
             None | Some(Value::Null) => Ok(&[]),
             Some(Value::Array(entries)) => Ok(entries),
-            Some(_) => Err(RegistryError::Field(field(&Label::named("goals"), "must be a list"))),
+            Some(_) => Err(RegistryError::Field(field(
+                &Label::named("goals"),
+                "must be a list",
+            ))),
         }
     }
 
@@ -112,36 +131,54 @@ impl Registry {
 
     /// The runtime root it names.
     pub fn common_runtime_root(&self) -> Option<&str> {
-        self.document.get("common_runtime_root").and_then(Value::as_str).filter(|root| !root.is_empty())
+        self.document
+            .get("common_runtime_root")
+            .and_then(Value::as_str)
+            .filter(|root| !root.is_empty())
     }
 
     /// The goals in file order.
     pub fn goals(&self) -> Result<Vec<Goal>, RegistryError> {
-        let parse = |(index, entry): (usize, &Value)| Goal::parse(&Label::named("goals").item(index), entry).map_err(RegistryError::Field);
+        let parse = |(index, entry): (usize, &Value)| {
+            Goal::parse(&Label::named("goals").item(index), entry).map_err(RegistryError::Field)
+        };
         self.entries()?.iter().enumerate().map(parse).collect()
     }
 
     /// One goal.
     pub fn goal(&self, id: &GoalId) -> Result<Option<Goal>, RegistryError> {
         let mut entries = self.entries()?.iter().enumerate();
-        let Some((index, entry)) = entries.find(|(_, entry)| entry.get("id").and_then(Value::as_str) == Some(id.as_str())) else {
+        let Some((index, entry)) =
+            entries.find(|(_, entry)| entry.get("id").and_then(Value::as_str) == Some(id.as_str()))
+        else {
             return Ok(None);
         };
-        Goal::parse(&Label::named("goals").item(index), entry).map(Some).map_err(RegistryError::Field)
+        Goal::parse(&Label::named("goals").item(index), entry)
+            .map(Some)
+            .map_err(RegistryError::Field)
     }
 
     /// The file an entry points to, when its configuration lives elsewhere.
     pub fn source_of(&self, goal: &Goal) -> Option<PathBuf> {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
-        goal.text("source_registry").map(|source| folder.join(source))
+        goal.text("source_registry")
+            .map(|source| folder.join(source))
     }
 
     /// The document with one goal's entry changed by `edit`; other members stay as they are.
-    pub fn with_entry(&self, id: &GoalId, edit: impl FnOnce(&mut Map<String, Value>)) -> Map<String, Value> {
+    pub fn with_entry(
+        &self,
+        id: &GoalId,
+        edit: impl FnOnce(&mut Map<String, Value>),
+    ) -> Map<String, Value> {
         let mut document = self.document.clone();
         let entries = document.get_mut("goals").and_then(Value::as_array_mut);
         let entry = entries
-            .and_then(|entries| entries.iter_mut().find(|entry| entry.get("id").and_then(Value::as_str) == Some(id.as_str())))
+            .and_then(|entries| {
+                entries
+                    .iter_mut()
+                    .find(|entry| entry.get("id").and_then(Value::as_str) == Some(id.as_str()))
+            })
             .and_then(Value::as_object_mut);
         if let Some(entry) = entry {
             edit(entry);
@@ -150,7 +187,11 @@ impl Registry {
     }
 
     /// The document with one more goal, and the runtime root when it is to be recorded.
-    pub fn with_new_entry(&self, entry: Map<String, Value>, common_runtime_root: Option<&str>) -> Map<String, Value> {
+    pub fn with_new_entry(
+        &self,
+        entry: Map<String, Value>,
+        common_runtime_root: Option<&str>,
+    ) -> Map<String, Value> {
         let mut document = self.document.clone();
         if let Some(root) = common_runtime_root {
             document.insert("common_runtime_root".to_owned(), json!(root));
@@ -163,8 +204,13 @@ impl Registry {
     }
 
     /// Replaces the file this was read from, if it still is that file; returns the new revision.
-    pub fn replace(&self, _held: &Held<lock::Registry>, document: &Map<String, Value>) -> Result<String, RegistryError> {
-        let bytes = json::pretty(document).map_err(|_| RegistryError::InvalidJson("cannot be written"))?;
+    pub fn replace(
+        &self,
+        _held: &Held<lock::Registry>,
+        document: &Map<String, Value>,
+    ) -> Result<String, RegistryError> {
+        let bytes =
+            json::pretty(document).map_err(|_| RegistryError::InvalidJson("cannot be written"))?;
         let now = match std::fs::read(&self.path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -205,7 +251,11 @@ pub fn ignore_folder(folder: &Path) -> Result<(), StoreError> {
 }
 
 fn field(at: &Label, reason: &'static str) -> ContractError {
-    ContractError::coded(crate::contract::error::ErrorCode::RegistryInvalid, at, reason)
+    ContractError::coded(
+        crate::contract::error::ErrorCode::RegistryInvalid,
+        at,
+        reason,
+    )
 }
 
 #[cfg(test)]
@@ -213,7 +263,13 @@ mod tests {
     use super::*;
 
     fn claim() -> Claim<'static> {
-        Claim { lock_id: "r", agent_id: None, operation: "test", policy: lock::Policy::Mutation, now: "" }
+        Claim {
+            lock_id: "r",
+            agent_id: None,
+            operation: "test",
+            policy: lock::Policy::Mutation,
+            now: "",
+        }
     }
 
     #[test]
@@ -231,14 +287,24 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.contains("1.50") && text.contains("1E+2"));
         assert_eq!(Registry::read(&path).unwrap().revision(), after);
-        assert!(matches!(registry.replace(&held, &document), Err(RegistryError::Changed { .. })));
+        assert!(matches!(
+            registry.replace(&held, &document),
+            Err(RegistryError::Changed { .. })
+        ));
     }
 
     #[test]
     fn broken_registries_give_no_goal() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("registry.json");
-        for text in ["[]", "{", r#"{"goals":1}"#, r#"{"goals":[{"id":"g"},{"id":"g"}]}"#, r#"{"a":1,"a":2}"#, r#"{"a":NaN}"#] {
+        for text in [
+            "[]",
+            "{",
+            r#"{"goals":1}"#,
+            r#"{"goals":[{"id":"g"},{"id":"g"}]}"#,
+            r#"{"a":1,"a":2}"#,
+            r#"{"a":NaN}"#,
+        ] {
             std::fs::write(&path, text).unwrap();
             assert!(Registry::read(&path).is_err(), "{text}");
         }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::contract::ids::GoalId;
 use crate::store::StoreError;
-use crate::store::state::{GoalTx, Rows, stored_text, object};
+use crate::store::state::{GoalTx, Rows, object, stored_text};
 
 /// One decision as it is written.
 #[derive(Clone, Debug)]
@@ -37,7 +37,9 @@ impl Rows<'_> {
         let sql = "SELECT body_json,outcome,MAX(decided_seq) FROM gate_decisions
                    WHERE goal_id=?1 AND decision_scope IS NULL AND gate_id LIKE 'todo\\_%' ESCAPE '\\' GROUP BY gate_id";
         let mut statement = self.0.prepare(sql)?;
-        let rows = statement.query_map([goal.as_str()], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+        let rows = statement.query_map([goal.as_str()], |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+        })?;
         let mut refused = Vec::new();
         for row in rows {
             let (text, outcome) = row?;
@@ -51,7 +53,10 @@ impl Rows<'_> {
     /// The latest outcome recorded for one gate.
     pub fn gate_outcome(&self, goal: &GoalId, gate_id: &str) -> Result<Option<String>, StoreError> {
         let sql = "SELECT outcome FROM gate_decisions WHERE goal_id=?1 AND gate_id=?2 ORDER BY decided_seq DESC LIMIT 1";
-        Ok(self.0.query_row(sql, params![goal.as_str(), gate_id], |row| row.get(0)).optional()?)
+        Ok(self
+            .0
+            .query_row(sql, params![goal.as_str(), gate_id], |row| row.get(0))
+            .optional()?)
     }
 }
 
@@ -59,7 +64,9 @@ impl GoalTx<'_> {
     /// Appends one decision.
     pub fn decide_gate(&self, decision: &GateDecision) -> Result<(), StoreError> {
         let sql = "SELECT COALESCE(MAX(decided_seq),0)+1 FROM gate_decisions WHERE goal_id=?1";
-        let seq: i64 = self.connection().query_row(sql, [self.goal().as_str()], |row| row.get(0))?;
+        let seq: i64 = self
+            .connection()
+            .query_row(sql, [self.goal().as_str()], |row| row.get(0))?;
         let (text, _) = stored_text(&Value::Object(decision.body.clone()))?;
         self.connection().execute(
             "INSERT INTO gate_decisions(goal_id,gate_id,decided_seq,outcome,decision_scope,agent_id,body_json)

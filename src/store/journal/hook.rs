@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::contract::ids::{AgentId, GoalId};
 use crate::store::StoreError;
-use crate::store::state::{Rows, Writer, object, stored_text};
 use crate::store::database;
+use crate::store::state::{Rows, Writer, object, stored_text};
 
 /// One receipt.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,18 +33,33 @@ pub struct HookReceipt {
 
 impl Rows<'_> {
     /// The receipt of a dispatch.
-    pub fn hook_receipt(&self, goal: &GoalId, dispatch_id: &str) -> Result<Option<HookReceipt>, StoreError> {
+    pub fn hook_receipt(
+        &self,
+        goal: &GoalId,
+        dispatch_id: &str,
+    ) -> Result<Option<HookReceipt>, StoreError> {
         let tail = "WHERE goal_id=?1 AND dispatch_id=?2";
-        Ok(self.hook_receipts(tail, params![goal.as_str(), dispatch_id])?.pop())
+        Ok(self
+            .hook_receipts(tail, params![goal.as_str(), dispatch_id])?
+            .pop())
     }
 
     /// The recorded intents of an agent in dispatch order.
-    pub fn recorded_intents(&self, goal: &GoalId, agent: &AgentId) -> Result<Vec<HookReceipt>, StoreError> {
-        let tail = "WHERE goal_id=?1 AND agent_id=?2 AND status='intent_recorded' ORDER BY dispatch_id";
+    pub fn recorded_intents(
+        &self,
+        goal: &GoalId,
+        agent: &AgentId,
+    ) -> Result<Vec<HookReceipt>, StoreError> {
+        let tail =
+            "WHERE goal_id=?1 AND agent_id=?2 AND status='intent_recorded' ORDER BY dispatch_id";
         self.hook_receipts(tail, params![goal.as_str(), agent.as_str()])
     }
 
-    fn hook_receipts(&self, tail: &str, with: &[&dyn rusqlite::ToSql]) -> Result<Vec<HookReceipt>, StoreError> {
+    fn hook_receipts(
+        &self,
+        tail: &str,
+        with: &[&dyn rusqlite::ToSql],
+    ) -> Result<Vec<HookReceipt>, StoreError> {
         let sql = format!(
             "SELECT dispatch_id,hook_id,capability_id,source_receipt_id,status,error_code,attempt_count,recorded_at,body_json
              FROM hook_receipt {tail}"
@@ -69,7 +84,9 @@ impl Rows<'_> {
         })?;
         rows.map(|row| {
             let (mut receipt, body) = row?;
-            receipt.intent = object(&body)?.shift_remove("intent").filter(|intent| !intent.is_null());
+            receipt.intent = object(&body)?
+                .shift_remove("intent")
+                .filter(|intent| !intent.is_null());
             Ok(receipt)
         })
         .collect()
@@ -78,8 +95,17 @@ impl Rows<'_> {
 
 impl Writer {
     /// Stores a receipt: a new one, or the next attempt of a failed one. `false` when another process was faster.
-    pub fn put_hook_receipt(&mut self, goal: &GoalId, agent: &AgentId, receipt: &HookReceipt) -> Result<bool, StoreError> {
-        let intent_key = receipt.intent.as_ref().and_then(|intent| intent.get("idempotency_key")).and_then(Value::as_str);
+    pub fn put_hook_receipt(
+        &mut self,
+        goal: &GoalId,
+        agent: &AgentId,
+        receipt: &HookReceipt,
+    ) -> Result<bool, StoreError> {
+        let intent_key = receipt
+            .intent
+            .as_ref()
+            .and_then(|intent| intent.get("idempotency_key"))
+            .and_then(Value::as_str);
         let (body, _) = stored_text(&serde_json::json!({"intent": receipt.intent}))?;
         let tx = database::begin(self.connection_mut())?;
         let stored: Option<i64> = tx

@@ -6,14 +6,20 @@ use serde_json::{Value, json};
 use crate::contract::ids::{GoalId, TodoId};
 use crate::contract::lease::Lease;
 use crate::store::StoreError;
-use crate::store::state::{GoalTx, Rows, stored_text, object};
+use crate::store::state::{GoalTx, Rows, object, stored_text};
 
 impl Rows<'_> {
     /// The lease of a todo, live or not.
     pub fn lease(&self, goal: &GoalId, todo: &TodoId) -> Result<Option<Lease>, StoreError> {
         let sql = "SELECT body_json FROM leases WHERE goal_id=?1 AND todo_id=?2";
-        let text = self.0.query_row(sql, params![goal.as_str(), todo.as_str()], |row| row.get::<_, String>(0));
-        let Some(text) = text.optional()? else { return Ok(None) };
+        let text = self
+            .0
+            .query_row(sql, params![goal.as_str(), todo.as_str()], |row| {
+                row.get::<_, String>(0)
+            });
+        let Some(text) = text.optional()? else {
+            return Ok(None);
+        };
         Ok(Some(parse(&text)?))
     }
 
@@ -26,9 +32,19 @@ impl Rows<'_> {
     }
 
     /// The generation in which a key was used for a todo.
-    pub fn lease_key_epoch(&self, goal: &GoalId, todo: &TodoId, key: &str) -> Result<Option<i64>, StoreError> {
+    pub fn lease_key_epoch(
+        &self,
+        goal: &GoalId,
+        todo: &TodoId,
+        key: &str,
+    ) -> Result<Option<i64>, StoreError> {
         let sql = "SELECT lease_epoch FROM lease_keys WHERE goal_id=?1 AND todo_id=?2 AND idempotency_key=?3";
-        Ok(self.0.query_row(sql, params![goal.as_str(), todo.as_str(), key], |row| row.get(0)).optional()?)
+        Ok(self
+            .0
+            .query_row(sql, params![goal.as_str(), todo.as_str(), key], |row| {
+                row.get(0)
+            })
+            .optional()?)
     }
 }
 
@@ -61,5 +77,6 @@ impl GoalTx<'_> {
 }
 
 fn parse(text: &str) -> Result<Lease, StoreError> {
-    Lease::parse(&Value::Object(object(text)?)).ok_or(StoreError::Corrupt("a lease row holds no lease"))
+    Lease::parse(&Value::Object(object(text)?))
+        .ok_or(StoreError::Corrupt("a lease row holds no lease"))
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::contract::ids::GoalId;
 use crate::contract::time::Timestamp;
 use crate::store::StoreError;
-use crate::store::state::{GoalTx, Rows, stored_text, checked, free_after, micros};
+use crate::store::state::{GoalTx, Rows, checked, free_after, micros, stored_text};
 
 /// One stored run.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,24 +35,44 @@ impl Rows<'_> {
     pub fn latest_recommendation(&self, goal: &GoalId) -> Result<Option<String>, StoreError> {
         let sql = "SELECT body_json,body_sha FROM runs WHERE goal_id=?1 ORDER BY seq DESC LIMIT 1";
         let body = self.event_bodies(sql, params![goal.as_str()])?.pop();
-        Ok(body.and_then(|body| body.get("recommended_action").and_then(Value::as_str).map(str::to_owned)))
+        Ok(body.and_then(|body| {
+            body.get("recommended_action")
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        }))
     }
 
     /// One run by its instant.
     pub fn run(&self, goal: &GoalId, generated_at: &str) -> Result<Option<RunRow>, StoreError> {
         let sql = "SELECT seq,body_json,body_sha,generated_at FROM runs WHERE goal_id=?1 AND generated_at=?2";
-        let found = self.0.query_row(sql, params![goal.as_str(), generated_at], |row| {
-            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?, row.get::<_, String>(3)?))
-        });
-        let Some((seq, text, sha, at)) = found.optional()? else { return Ok(None) };
-        let generated_at = Timestamp::parse(&at).ok_or(StoreError::Corrupt("a run has no instant"))?;
-        Ok(Some(RunRow { seq, generated_at, body: checked(&text, &sha)? }))
+        let found = self
+            .0
+            .query_row(sql, params![goal.as_str(), generated_at], |row| {
+                Ok((
+                    row.get::<_, i64>(0)?,
+                    row.get::<_, String>(1)?,
+                    row.get::<_, String>(2)?,
+                    row.get::<_, String>(3)?,
+                ))
+            });
+        let Some((seq, text, sha, at)) = found.optional()? else {
+            return Ok(None);
+        };
+        let generated_at =
+            Timestamp::parse(&at).ok_or(StoreError::Corrupt("a run has no instant"))?;
+        Ok(Some(RunRow {
+            seq,
+            generated_at,
+            body: checked(&text, &sha)?,
+        }))
     }
 
     /// The next instant a run of this goal may have.
     pub fn free_run_instant(&self, goal: &GoalId, now: Timestamp) -> Result<Timestamp, StoreError> {
         let sql = "SELECT MAX(generated_us) FROM runs WHERE goal_id=?1 AND generated_us>=?2 AND generated_us<?2+1000000";
-        let latest: Option<i64> = self.0.query_row(sql, params![goal.as_str(), micros(now)], |row| row.get(0))?;
+        let latest: Option<i64> =
+            self.0
+                .query_row(sql, params![goal.as_str(), micros(now)], |row| row.get(0))?;
         free_after(now, latest)
     }
 
@@ -65,7 +85,12 @@ impl Rows<'_> {
 
 impl GoalTx<'_> {
     /// Appends a run at an instant taken from `Rows::free_run_instant`.
-    pub fn put_run(&self, key: RunKey<'_>, generated_at: Timestamp, record: Map<String, Value>) -> Result<RunRow, StoreError> {
+    pub fn put_run(
+        &self,
+        key: RunKey<'_>,
+        generated_at: Timestamp,
+        record: Map<String, Value>,
+    ) -> Result<RunRow, StoreError> {
         let seq = self.rows().next_run_seq(self.goal())?;
         let mut body = Map::new();
         body.insert("schema_version".to_owned(), json!("loopx_run_record_v0"));
@@ -91,6 +116,10 @@ impl GoalTx<'_> {
                 sha.hex()
             ],
         )?;
-        Ok(RunRow { seq, generated_at, body })
+        Ok(RunRow {
+            seq,
+            generated_at,
+            body,
+        })
     }
 }

@@ -92,19 +92,44 @@ pub struct ExternalDelivery {
 
 impl Rows<'_> {
     /// The admission of a Turn instance.
-    pub fn admission(&self, goal: &GoalId, agent: &AgentId, instance: &TurnInstanceId) -> Result<Option<Admission>, StoreError> {
+    pub fn admission(
+        &self,
+        goal: &GoalId,
+        agent: &AgentId,
+        instance: &TurnInstanceId,
+    ) -> Result<Option<Admission>, StoreError> {
         let sql = "SELECT binding_kind,binding_id,event_id,recorded_at,mode,spendable,capture_id FROM admissions
                    WHERE goal_id=?1 AND agent_id=?2 AND turn_instance_id=?3";
-        let row = self.0.query_row(sql, params![goal.as_str(), agent.as_str(), instance.as_str()], |row| {
-            let kind: String = row.get(0)?;
-            let id: String = row.get(1)?;
-            Ok((Binding::parse(&kind, &id), row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?))
-        });
-        let Some((binding, event_id, recorded_at, mode, is_spendable, capture_id)) = row.optional()? else {
+        let row = self.0.query_row(
+            sql,
+            params![goal.as_str(), agent.as_str(), instance.as_str()],
+            |row| {
+                let kind: String = row.get(0)?;
+                let id: String = row.get(1)?;
+                Ok((
+                    Binding::parse(&kind, &id),
+                    row.get(2)?,
+                    row.get(3)?,
+                    row.get(4)?,
+                    row.get(5)?,
+                    row.get(6)?,
+                ))
+            },
+        );
+        let Some((binding, event_id, recorded_at, mode, is_spendable, capture_id)) =
+            row.optional()?
+        else {
             return Ok(None);
         };
         let binding = binding.ok_or(StoreError::Corrupt("an admission names no binding"))?;
-        Ok(Some(Admission { binding, event_id, recorded_at, mode, is_spendable, capture_id }))
+        Ok(Some(Admission {
+            binding,
+            event_id,
+            recorded_at,
+            mode,
+            is_spendable,
+            capture_id,
+        }))
     }
 
     /// The committed writeback of a Turn.
@@ -113,12 +138,24 @@ impl Rows<'_> {
     }
 
     /// The newest committed writeback of an agent, leaving out one Turn instance.
-    pub fn latest_writeback(&self, goal: &GoalId, agent: &AgentId, but: Option<&str>) -> Result<Option<Writeback>, StoreError> {
+    pub fn latest_writeback(
+        &self,
+        goal: &GoalId,
+        agent: &AgentId,
+        but: Option<&str>,
+    ) -> Result<Option<Writeback>, StoreError> {
         let tail = "WHERE goal_id=?1 AND agent_id=?2 AND turn_instance_id<>?3 ORDER BY run_seq DESC LIMIT 1";
-        self.one_writeback(tail, params![goal.as_str(), agent.as_str(), but.unwrap_or("")])
+        self.one_writeback(
+            tail,
+            params![goal.as_str(), agent.as_str(), but.unwrap_or("")],
+        )
     }
 
-    fn one_writeback(&self, tail: &str, with: &[&dyn rusqlite::ToSql]) -> Result<Option<Writeback>, StoreError> {
+    fn one_writeback(
+        &self,
+        tail: &str,
+        with: &[&dyn rusqlite::ToSql],
+    ) -> Result<Option<Writeback>, StoreError> {
         let sql = format!(
             "SELECT effect_id,turn_instance_id,run_generated_at,run_seq,event_id,closeout_kind,mutation_digest,vision_request_digest,body_json
              FROM writebacks {tail}"
@@ -140,7 +177,9 @@ impl Rows<'_> {
                 body,
             ))
         });
-        let Some((mut writeback, text)) = found.optional()? else { return Ok(None) };
+        let Some((mut writeback, text)) = found.optional()? else {
+            return Ok(None);
+        };
         writeback.body = object(&text)?;
         Ok(Some(writeback))
     }
@@ -151,12 +190,25 @@ impl Rows<'_> {
     }
 
     /// The spend a run carries.
-    pub fn spend_of_run(&self, goal: &GoalId, generated_at: &str) -> Result<Option<Spend>, StoreError> {
-        self.one_spend("WHERE goal_id=?1 AND run_generated_at=?2", params![goal.as_str(), generated_at])
+    pub fn spend_of_run(
+        &self,
+        goal: &GoalId,
+        generated_at: &str,
+    ) -> Result<Option<Spend>, StoreError> {
+        self.one_spend(
+            "WHERE goal_id=?1 AND run_generated_at=?2",
+            params![goal.as_str(), generated_at],
+        )
     }
 
-    fn one_spend(&self, tail: &str, with: &[&dyn rusqlite::ToSql]) -> Result<Option<Spend>, StoreError> {
-        let sql = format!("SELECT effect_id,agent_id,slots,source,run_generated_at,event_id FROM spends {tail}");
+    fn one_spend(
+        &self,
+        tail: &str,
+        with: &[&dyn rusqlite::ToSql],
+    ) -> Result<Option<Spend>, StoreError> {
+        let sql = format!(
+            "SELECT effect_id,agent_id,slots,source,run_generated_at,event_id FROM spends {tail}"
+        );
         let found = self.0.query_row(&sql, with, |row| {
             Ok(Spend {
                 effect_id: row.get(0)?,
@@ -173,19 +225,33 @@ impl Rows<'_> {
     /// True when the spend of a run was corrected.
     pub fn is_voided(&self, goal: &GoalId, generated_at: &str) -> Result<bool, StoreError> {
         let sql = "SELECT 1 FROM spend_voids WHERE goal_id=?1 AND run_generated_at=?2";
-        Ok(self.0.query_row(sql, params![goal.as_str(), generated_at], |_| Ok(())).optional()?.is_some())
+        Ok(self
+            .0
+            .query_row(sql, params![goal.as_str(), generated_at], |_| Ok(()))
+            .optional()?
+            .is_some())
     }
 
     /// What was spent at or after an instant.
-    pub fn spent_since(&self, goal: &GoalId, since_micros: i64) -> Result<SpendSummary, StoreError> {
+    pub fn spent_since(
+        &self,
+        goal: &GoalId,
+        since_micros: i64,
+    ) -> Result<SpendSummary, StoreError> {
         let sql = "SELECT (SELECT COALESCE(SUM(slots),0) FROM spends WHERE goal_id=?1 AND spent_us>=?2),
                           (SELECT COUNT(*) FROM spends WHERE goal_id=?1 AND spent_us>=?2),
                           (SELECT COALESCE(SUM(slots),0) FROM spend_voids WHERE goal_id=?1 AND spent_us>=?2),
                           (SELECT COUNT(*) FROM spend_voids WHERE goal_id=?1 AND spent_us>=?2)";
-        let sums: (i64, i64, i64, i64) = self.0.query_row(sql, params![goal.as_str(), since_micros], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-        })?;
-        Ok(SpendSummary { slots: sums.0 - sums.2, spends: sums.1, voids: sums.3 })
+        let sums: (i64, i64, i64, i64) =
+            self.0
+                .query_row(sql, params![goal.as_str(), since_micros], |row| {
+                    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+                })?;
+        Ok(SpendSummary {
+            slots: sums.0 - sums.2,
+            spends: sums.1,
+            voids: sums.3,
+        })
     }
 
     /// The last word on outside delivery for a Turn.
@@ -193,23 +259,38 @@ impl Rows<'_> {
         let sql = "SELECT seq,state,resume_key,event_id FROM external_deliveries WHERE effect_id=?1 ORDER BY seq";
         let mut statement = self.0.prepare(sql)?;
         let rows = statement.query_map([effect_id], |row| {
-            Ok(ExternalDelivery { seq: row.get(0)?, state: row.get(1)?, resume_key: row.get(2)?, event_id: row.get(3)? })
+            Ok(ExternalDelivery {
+                seq: row.get(0)?,
+                state: row.get(1)?,
+                resume_key: row.get(2)?,
+                event_id: row.get(3)?,
+            })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
     /// The stored receipts of a Turn's steps, as `(step, status, source)`.
-    pub fn settlement_steps(&self, effect_id: &str) -> Result<Vec<(String, String, Option<String>)>, StoreError> {
+    pub fn settlement_steps(
+        &self,
+        effect_id: &str,
+    ) -> Result<Vec<(String, String, Option<String>)>, StoreError> {
         let sql = "SELECT step_kind,status,source_ref FROM settlement_steps WHERE effect_id=?1 ORDER BY rowid";
         let mut statement = self.0.prepare(sql)?;
-        let rows = statement.query_map([effect_id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let rows = statement.query_map([effect_id], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 }
 
 impl GoalTx<'_> {
     /// Records an admission, or upgrades an unbound one to its binding; the first event stays its anchor.
-    pub fn put_admission(&self, identity: &SettlementIdentity, admission: &Admission, body: &Value) -> Result<(), StoreError> {
+    pub fn put_admission(
+        &self,
+        identity: &SettlementIdentity,
+        admission: &Admission,
+        body: &Value,
+    ) -> Result<(), StoreError> {
         let (text, _) = stored_text(body)?;
         let effect = match identity.binding {
             Binding::Unbound => None,
@@ -266,7 +347,11 @@ impl GoalTx<'_> {
     }
 
     /// Notes the vision decision that supplemented a committed writeback.
-    pub fn supplement_writeback(&self, effect_id: &str, vision_digest: &str) -> Result<(), StoreError> {
+    pub fn supplement_writeback(
+        &self,
+        effect_id: &str,
+        vision_digest: &str,
+    ) -> Result<(), StoreError> {
         self.connection().execute(
             "UPDATE writebacks SET vision_request_digest=?2 WHERE effect_id=?1",
             params![effect_id, vision_digest],
@@ -295,12 +380,20 @@ impl GoalTx<'_> {
 
     /// Gives a debit without its receipt the event that proves it.
     pub fn repair_spend_event(&self, effect_id: &str, event_id: &str) -> Result<(), StoreError> {
-        self.connection().execute("UPDATE spends SET event_id=?2 WHERE effect_id=?1", params![effect_id, event_id])?;
+        self.connection().execute(
+            "UPDATE spends SET event_id=?2 WHERE effect_id=?1",
+            params![effect_id, event_id],
+        )?;
         Ok(())
     }
 
     /// Records the correction of a spend.
-    pub fn put_void(&self, spend: &Spend, event: &EventRow, reason: &str) -> Result<(), StoreError> {
+    pub fn put_void(
+        &self,
+        spend: &Spend,
+        event: &EventRow,
+        reason: &str,
+    ) -> Result<(), StoreError> {
         self.connection().execute(
             "INSERT INTO spend_voids(void_event_id,goal_id,run_generated_at,slots,reason,spent_us)
              VALUES(?1,?2,?3,?4,?5,(SELECT spent_us FROM spends WHERE goal_id=?2 AND run_generated_at=?3))",
@@ -310,7 +403,12 @@ impl GoalTx<'_> {
     }
 
     /// Records the receipt of one settlement step; a stored one stays.
-    pub fn put_step(&self, effect_id: &str, step: &str, source: Option<&str>) -> Result<(), StoreError> {
+    pub fn put_step(
+        &self,
+        effect_id: &str,
+        step: &str,
+        source: Option<&str>,
+    ) -> Result<(), StoreError> {
         self.connection().execute(
             "INSERT OR IGNORE INTO settlement_steps(effect_id,step_kind,status,source_ref) VALUES(?1,?2,'committed',?3)",
             params![effect_id, step, source],
@@ -319,7 +417,11 @@ impl GoalTx<'_> {
     }
 
     /// Appends one link to the chain of outside delivery.
-    pub fn put_external_delivery(&self, effect_id: &str, link: &ExternalDelivery) -> Result<(), StoreError> {
+    pub fn put_external_delivery(
+        &self,
+        effect_id: &str,
+        link: &ExternalDelivery,
+    ) -> Result<(), StoreError> {
         self.connection().execute(
             "INSERT INTO external_deliveries(effect_id,seq,goal_id,state,resume_key,event_id) VALUES(?1,?2,?3,?4,?5,?6)",
             params![effect_id, link.seq, self.goal().as_str(), link.state, link.resume_key, link.event_id],

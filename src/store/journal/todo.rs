@@ -10,7 +10,7 @@ use crate::contract::ids::{GoalId, TodoId};
 use crate::contract::time::Timestamp;
 use crate::contract::todo::{Role, Status, Todo};
 use crate::store::StoreError;
-use crate::store::state::{GoalTx, Rows, stored_text, micros, object};
+use crate::store::state::{GoalTx, Rows, micros, object, stored_text};
 
 /// A stored todo with its own revision.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,11 +25,18 @@ impl Rows<'_> {
     /// One todo.
     pub fn todo(&self, goal: &GoalId, id: &TodoId) -> Result<Option<StoredTodo>, StoreError> {
         let sql = "SELECT body_json,revision FROM todos WHERE goal_id=?1 AND todo_id=?2";
-        let found = self.0.query_row(sql, params![goal.as_str(), id.as_str()], |row| {
-            Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
-        });
-        let Some((text, revision)) = found.optional()? else { return Ok(None) };
-        Ok(Some(StoredTodo { todo: parse(&text)?, revision }))
+        let found = self
+            .0
+            .query_row(sql, params![goal.as_str(), id.as_str()], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
+            });
+        let Some((text, revision)) = found.optional()? else {
+            return Ok(None);
+        };
+        Ok(Some(StoredTodo {
+            todo: parse(&text)?,
+            revision,
+        }))
     }
 
     /// The open, blocked and deferred todos of one role in selection order: priority, then the order of adding.
@@ -44,14 +51,30 @@ impl Rows<'_> {
 
     /// Every todo of a goal in the order of adding.
     pub fn all_todos(&self, goal: &GoalId) -> Result<Vec<Todo>, StoreError> {
-        self.todos("SELECT body_json FROM todos WHERE goal_id=?1 ORDER BY append_seq", params![goal.as_str()])
+        self.todos(
+            "SELECT body_json FROM todos WHERE goal_id=?1 ORDER BY append_seq",
+            params![goal.as_str()],
+        )
     }
 
     /// The todos of one role completed in `[start, end)`, oldest first; archived ones included.
-    pub fn done_between(&self, goal: &GoalId, role: Role, window: (Timestamp, Timestamp)) -> Result<Vec<Todo>, StoreError> {
+    pub fn done_between(
+        &self,
+        goal: &GoalId,
+        role: Role,
+        window: (Timestamp, Timestamp),
+    ) -> Result<Vec<Todo>, StoreError> {
         let sql = "SELECT body_json FROM todos WHERE goal_id=?1 AND role=?2 AND completed_us>=?3 AND completed_us<?4
                    ORDER BY completed_us, append_seq";
-        self.todos(sql, params![goal.as_str(), role.as_str(), micros(window.0), micros(window.1)])
+        self.todos(
+            sql,
+            params![
+                goal.as_str(),
+                role.as_str(),
+                micros(window.0),
+                micros(window.1)
+            ],
+        )
     }
 
     /// The agent todo completed last.
@@ -64,14 +87,21 @@ impl Rows<'_> {
     /// The number the next todo of a goal gets.
     pub fn next_todo_number(&self, goal: &GoalId) -> Result<u64, StoreError> {
         let sql = "SELECT todo_seq FROM goal_heads WHERE goal_id=?1";
-        let seq: Option<i64> = self.0.query_row(sql, [goal.as_str()], |row| row.get(0)).optional()?;
+        let seq: Option<i64> = self
+            .0
+            .query_row(sql, [goal.as_str()], |row| row.get(0))
+            .optional()?;
         Ok(u64::try_from(seq.unwrap_or(0) + 1).unwrap_or(1))
     }
 
     /// How many todos of a role have a status.
     pub fn todo_count(&self, goal: &GoalId, role: Role, status: Status) -> Result<i64, StoreError> {
         let sql = "SELECT n FROM todo_counts WHERE goal_id=?1 AND role=?2 AND status=?3";
-        let count = self.0.query_row(sql, params![goal.as_str(), role.as_str(), status.as_str()], |row| row.get(0));
+        let count = self.0.query_row(
+            sql,
+            params![goal.as_str(), role.as_str(), status.as_str()],
+            |row| row.get(0),
+        );
         Ok(count.optional()?.unwrap_or(0))
     }
 
@@ -94,7 +124,10 @@ impl GoalTx<'_> {
     pub fn new_todo_id(&mut self, role: Role, words: &str) -> Result<(TodoId, i64), StoreError> {
         let seq = self.next_todo_seq();
         let index = u64::try_from(seq).unwrap_or(0);
-        let id = TodoId::new(format!("todo_{}", digest::todo_suffix(role.as_str(), "", index, words)));
+        let id = TodoId::new(format!(
+            "todo_{}",
+            digest::todo_suffix(role.as_str(), "", index, words)
+        ));
         let id = id.ok_or(StoreError::Corrupt("a generated todo id has another form"))?;
         Ok((id, seq))
     }
@@ -121,7 +154,12 @@ impl GoalTx<'_> {
     }
 
     /// Replaces a todo's record. `completed` is the instant of a new completion, unique within the goal.
-    pub fn update_todo(&self, before: &Todo, after: &Todo, completed: Option<Timestamp>) -> Result<(), StoreError> {
+    pub fn update_todo(
+        &self,
+        before: &Todo,
+        after: &Todo,
+        completed: Option<Timestamp>,
+    ) -> Result<(), StoreError> {
         let (text, _) = stored_text(&after.to_value())?;
         self.connection().execute(
             "UPDATE todos SET revision=revision+1, status=?3, priority_rank=?4, claimed_by=?5, archive_state=?6, body_json=?7,
@@ -154,17 +192,25 @@ impl GoalTx<'_> {
         self.connection().execute(
             "INSERT INTO todo_counts(goal_id,role,status,n) VALUES(?1,?2,?3,?4)
              ON CONFLICT(goal_id,role,status) DO UPDATE SET n=n+excluded.n",
-            params![self.goal().as_str(), todo.role().as_str(), todo.status().as_str(), by],
+            params![
+                self.goal().as_str(),
+                todo.role().as_str(),
+                todo.status().as_str(),
+                by
+            ],
         )?;
         Ok(())
     }
 }
 
 fn archive_state(todo: &Todo) -> &'static str {
-    if todo.is_archived() { "archived" } else { "active" }
+    if todo.is_archived() {
+        "archived"
+    } else {
+        "active"
+    }
 }
 
 fn parse(text: &str) -> Result<Todo, StoreError> {
     Todo::parse(object(text)?).ok_or(StoreError::Corrupt("a todo row holds no todo"))
 }
-

@@ -64,7 +64,8 @@ pub struct CaptureRow {
 
 const TURN: &str = "SELECT turn_key,goal_id,agent_id,effect_id,turn_instance_id,status,completed_phases,host_attempt_count,
    journal_json,journal_sha256,previous_sha256,capture_id FROM turns";
-const CAPTURE: &str = "SELECT capture_id,goal_id,agent_id,turn_key,effect_id,rel_path,byte_len,sha256,source_digest,
+const CAPTURE: &str =
+    "SELECT capture_id,goal_id,agent_id,turn_key,effect_id,rel_path,byte_len,sha256,source_digest,
    source_decision_hash,created_at FROM captures";
 
 impl Rows<'_> {
@@ -79,12 +80,24 @@ impl Rows<'_> {
     }
 
     /// A Turn by its instance.
-    pub fn turn_of_instance(&self, goal: &GoalId, agent: &AgentId, instance: &TurnInstanceId) -> Result<Option<TurnRow>, StoreError> {
+    pub fn turn_of_instance(
+        &self,
+        goal: &GoalId,
+        agent: &AgentId,
+        instance: &TurnInstanceId,
+    ) -> Result<Option<TurnRow>, StoreError> {
         let tail = "WHERE goal_id=?1 AND agent_id=?2 AND turn_instance_id=?3";
-        self.one_turn(tail, params![goal.as_str(), agent.as_str(), instance.as_str()])
+        self.one_turn(
+            tail,
+            params![goal.as_str(), agent.as_str(), instance.as_str()],
+        )
     }
 
-    fn one_turn(&self, tail: &str, with: &[&dyn rusqlite::ToSql]) -> Result<Option<TurnRow>, StoreError> {
+    fn one_turn(
+        &self,
+        tail: &str,
+        with: &[&dyn rusqlite::ToSql],
+    ) -> Result<Option<TurnRow>, StoreError> {
         let found = self.0.query_row(&format!("{TURN} {tail}"), with, |row| {
             Ok(TurnRow {
                 turn_key: row.get(0)?,
@@ -114,7 +127,11 @@ impl Rows<'_> {
         self.one_capture("WHERE turn_key=?1 AND kind='turn'", params![key.as_str()])
     }
 
-    fn one_capture(&self, tail: &str, with: &[&dyn rusqlite::ToSql]) -> Result<Option<CaptureRow>, StoreError> {
+    fn one_capture(
+        &self,
+        tail: &str,
+        with: &[&dyn rusqlite::ToSql],
+    ) -> Result<Option<CaptureRow>, StoreError> {
         let found = self.0.query_row(&format!("{CAPTURE} {tail}"), with, |row| {
             Ok(CaptureRow {
                 capture_id: row.get(0)?,

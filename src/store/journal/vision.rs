@@ -7,7 +7,7 @@ use crate::contract::ids::{AgentId, GoalId, ReplanObligationId};
 use crate::contract::time::Timestamp;
 use crate::contract::vision::Vision;
 use crate::store::StoreError;
-use crate::store::state::{GoalTx, Rows, stored_text, object};
+use crate::store::state::{GoalTx, Rows, object, stored_text};
 
 impl Rows<'_> {
     /// The newest vision of an agent.
@@ -17,13 +17,23 @@ impl Rows<'_> {
     }
 
     /// The vision a run wrote.
-    pub fn vision_of_run(&self, goal: &GoalId, agent: &AgentId, generated_at: &str) -> Result<Option<Vision>, StoreError> {
-        let sql = "SELECT body_json FROM visions WHERE goal_id=?1 AND agent_id=?2 AND generated_at=?3";
+    pub fn vision_of_run(
+        &self,
+        goal: &GoalId,
+        agent: &AgentId,
+        generated_at: &str,
+    ) -> Result<Option<Vision>, StoreError> {
+        let sql =
+            "SELECT body_json FROM visions WHERE goal_id=?1 AND agent_id=?2 AND generated_at=?3";
         self.one_vision(sql, params![goal.as_str(), agent.as_str(), generated_at])
     }
 
     /// The newest open vision of an agent.
-    pub fn open_vision(&self, goal: &GoalId, agent: &AgentId) -> Result<Option<Vision>, StoreError> {
+    pub fn open_vision(
+        &self,
+        goal: &GoalId,
+        agent: &AgentId,
+    ) -> Result<Option<Vision>, StoreError> {
         let sql = "SELECT body_json FROM visions WHERE goal_id=?1 AND agent_id=?2 AND state NOT IN
                      ('vision_closed','retired','retired_or_superseded','superseded','no_followup') ORDER BY revision DESC LIMIT 1";
         self.one_vision(sql, params![goal.as_str(), agent.as_str()])
@@ -50,29 +60,58 @@ impl Rows<'_> {
     /// The newest required checkpoint of an agent.
     pub fn checkpoint(&self, goal: &GoalId, agent: &AgentId) -> Result<Option<Value>, StoreError> {
         let sql = "SELECT body_json FROM vision_checkpoints WHERE goal_id=?1 AND agent_id=?2 ORDER BY run_seq DESC LIMIT 1";
-        let text = self.0.query_row(sql, params![goal.as_str(), agent.as_str()], |row| row.get::<_, String>(0));
-        text.optional()?.map(|text| Ok(Value::Object(object(&text)?))).transpose()
+        let text = self
+            .0
+            .query_row(sql, params![goal.as_str(), agent.as_str()], |row| {
+                row.get::<_, String>(0)
+            });
+        text.optional()?
+            .map(|text| Ok(Value::Object(object(&text)?)))
+            .transpose()
     }
 
     /// The obligation of an agent's latest accepted acknowledgement, and the instant of its run.
-    pub fn last_ack(&self, goal: &GoalId, agent: &AgentId) -> Result<Option<(ReplanObligationId, Timestamp)>, StoreError> {
+    pub fn last_ack(
+        &self,
+        goal: &GoalId,
+        agent: &AgentId,
+    ) -> Result<Option<(ReplanObligationId, Timestamp)>, StoreError> {
         let sql = "SELECT obligation_id,run_generated_at FROM replan_acks WHERE goal_id=?1 AND agent_id=?2 ORDER BY ack_seq DESC LIMIT 1";
-        let found = self.0.query_row(sql, params![goal.as_str(), agent.as_str()], |row| {
-            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
-        });
-        Ok(found.optional()?.and_then(|(id, at)| Some((ReplanObligationId::new(id)?, Timestamp::parse(&at)?))))
+        let found = self
+            .0
+            .query_row(sql, params![goal.as_str(), agent.as_str()], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+            });
+        Ok(found
+            .optional()?
+            .and_then(|(id, at)| Some((ReplanObligationId::new(id)?, Timestamp::parse(&at)?))))
     }
 
     /// True when an obligation was acknowledged.
-    pub fn is_acknowledged(&self, goal: &GoalId, obligation: &ReplanObligationId) -> Result<bool, StoreError> {
+    pub fn is_acknowledged(
+        &self,
+        goal: &GoalId,
+        obligation: &ReplanObligationId,
+    ) -> Result<bool, StoreError> {
         let sql = "SELECT 1 FROM replan_acks WHERE goal_id=?1 AND obligation_id=?2";
-        let found = self.0.query_row(sql, params![goal.as_str(), obligation.as_str()], |_| Ok(())).optional()?;
+        let found = self
+            .0
+            .query_row(sql, params![goal.as_str(), obligation.as_str()], |_| Ok(()))
+            .optional()?;
         Ok(found.is_some())
     }
 
-    fn one_vision(&self, sql: &str, with: &[&dyn rusqlite::ToSql]) -> Result<Option<Vision>, StoreError> {
-        let text = self.0.query_row(sql, with, |row| row.get::<_, String>(0)).optional()?;
-        text.map(|text| Ok(Vision::stored(object(&text)?))).transpose()
+    fn one_vision(
+        &self,
+        sql: &str,
+        with: &[&dyn rusqlite::ToSql],
+    ) -> Result<Option<Vision>, StoreError> {
+        let text = self
+            .0
+            .query_row(sql, with, |row| row.get::<_, String>(0))
+            .optional()?;
+        text.map(|text| Ok(Vision::stored(object(&text)?)))
+            .transpose()
     }
 }
 
@@ -101,7 +140,11 @@ impl GoalTx<'_> {
     }
 
     /// Stores a required checkpoint.
-    pub fn put_checkpoint(&self, agent: &AgentId, checkpoint: &StoredCheckpoint<'_>) -> Result<(), StoreError> {
+    pub fn put_checkpoint(
+        &self,
+        agent: &AgentId,
+        checkpoint: &StoredCheckpoint<'_>,
+    ) -> Result<(), StoreError> {
         let (text, _) = stored_text(checkpoint.body)?;
         self.connection().execute(
             "INSERT OR REPLACE INTO vision_checkpoints(goal_id,agent_id,run_seq,decision,effect_id,body_json) VALUES(?1,?2,?3,?4,?5,?6)",
@@ -111,7 +154,13 @@ impl GoalTx<'_> {
     }
 
     /// Stores an accepted acknowledgement.
-    pub fn put_ack(&self, agent: &AgentId, obligation: &ReplanObligationId, run: (&str, i64), ack: &Value) -> Result<(), StoreError> {
+    pub fn put_ack(
+        &self,
+        agent: &AgentId,
+        obligation: &ReplanObligationId,
+        run: (&str, i64),
+        ack: &Value,
+    ) -> Result<(), StoreError> {
         let (text, _) = stored_text(ack)?;
         self.connection().execute(
             "INSERT INTO replan_acks(goal_id,obligation_id,agent_id,run_generated_at,ack_seq,body_json) VALUES(?1,?2,?3,?4,?5,?6)",
