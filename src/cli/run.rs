@@ -9,8 +9,7 @@ use clap::{CommandFactory, FromArgMatches};
 
 use super::args::{Cli, Command, Format};
 use super::emit::{self, Reply};
-use super::{extension, manual, periodic_report};
-use super::{extension, goal, manual, todo};
+use super::{extension, goal, manual, periodic_report, todo};
 use crate::contract::error::ErrorCode;
 use crate::contract::packet::Refusal;
 use crate::failpoint;

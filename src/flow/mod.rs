@@ -10,9 +10,9 @@ mod mode;
 pub mod open;
 pub mod operator_gate;
 pub mod place;
-pub mod report_contract;
 pub mod ports;
 pub mod registry_edit;
+pub mod report_contract;
 pub mod task_lease;
 pub mod todo;
 
