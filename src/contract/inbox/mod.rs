@@ -6,6 +6,8 @@
 pub mod collector;
 pub mod config;
 pub mod cursor;
+pub mod drained;
 pub mod event;
 pub mod fault;
+pub mod packet;
 pub mod words;

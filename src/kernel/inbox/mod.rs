@@ -1,4 +1,5 @@
 //! What is decided about messages: whether one is addressed, what is stored of it, which window of history is read next.
 
 pub mod addressing;
+pub mod collector;
 pub mod ingest;

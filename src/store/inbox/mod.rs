@@ -73,6 +73,11 @@ impl Inbox {
         self.reader().map(drop)
     }
 
+    /// Tells whether the inbox has a database.
+    pub fn is_present(&self) -> bool {
+        self.database().exists()
+    }
+
     /// Takes the lock around settlements.
     pub fn settlement_lock<R: Rank>(&self, claim: &Claim<'_>) -> Result<Held<R>, StoreError> {
         lock::acquire(&self.settlement_lock_path(), claim)
