@@ -6,8 +6,11 @@ use crate::contract::error::ErrorCode;
 use crate::contract::packet::Refusal;
 use crate::flow::Ports;
 use crate::host::exec::StructuredHost;
+use crate::port::channel::{ChannelProvider, ProgramChoice};
 use crate::port::clock::{Clock, SystemClock};
 use crate::port::ids::SystemIds;
+use crate::provider::lark::Lark;
+use crate::source::git_placement::GitPlacement;
 use crate::workspace::{Workspace, env};
 
 /// Builds the ports of one command.
@@ -21,9 +24,22 @@ pub(crate) fn ports(
         .map_err(|_| Refusal::new(ErrorCode::InputUnreadable, text))?;
     Ok(Ports {
         workspace,
-        now: SystemClock::new(env::test_hook(env::TEST_NOW).as_deref()).now(),
+        now: clock().now(),
         ids: Box::new(SystemIds),
         host: Box::new(StructuredHost),
         operation: operation.to_owned(),
     })
+}
+
+/// The version control around configuration files.
+pub(crate) const PLACEMENT: GitPlacement = GitPlacement;
+
+/// The clock of a command.
+pub(crate) fn clock() -> SystemClock {
+    SystemClock::new(env::test_hook(env::TEST_NOW).as_deref())
+}
+
+/// The chat provider behind a program.
+pub(crate) fn channel(choice: ProgramChoice) -> Box<dyn ChannelProvider> {
+    Box::new(Lark::new(choice))
 }

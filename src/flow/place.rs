@@ -52,8 +52,13 @@ impl Place {
     /// Finds a goal; an entry that points to another registry is followed once.
     pub fn goal_entry(&self, goal: &str) -> Result<Option<GoalEntry>, RegistryUnreadable> {
         let registry = self.workspace.registry().to_path_buf();
-        let Some(value) = entry_in(&registry, goal)? else { return Ok(None) };
-        let source = value.get("source_registry").and_then(Value::as_str).map(|path| folder_of(&registry).join(path));
+        let Some(value) = entry_in(&registry, goal)? else {
+            return Ok(None);
+        };
+        let source = value
+            .get("source_registry")
+            .and_then(Value::as_str)
+            .map(|path| folder_of(&registry).join(path));
         let (registry, value) = match source {
             Some(source) => match entry_in(&source, goal)? {
                 Some(value) => (source, value),
@@ -62,7 +67,10 @@ impl Place {
             None => (registry, value),
         };
         let beside = folder_of(&registry).parent().unwrap_or(Path::new("/"));
-        let project = value.get("repo").and_then(Value::as_str).map_or_else(|| beside.to_path_buf(), |repo| beside.join(repo));
+        let project = value
+            .get("repo")
+            .and_then(Value::as_str)
+            .map_or_else(|| beside.to_path_buf(), |repo| beside.join(repo));
         Ok(Some(GoalEntry { value, project }))
     }
 }
@@ -79,6 +87,9 @@ fn entry_in(registry: &Path, goal: &str) -> Result<Option<Value>, RegistryUnread
     };
     let document = json::parse_object(&bytes).map_err(|_| RegistryUnreadable)?;
     let goals = document.get("goals").and_then(Value::as_array);
-    let entry = goals.into_iter().flatten().find(|entry| entry["id"].as_str() == Some(goal));
+    let entry = goals
+        .into_iter()
+        .flatten()
+        .find(|entry| entry["id"].as_str() == Some(goal));
     Ok(entry.cloned())
 }

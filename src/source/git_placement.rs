@@ -17,7 +17,10 @@ impl ConfigPlacement for GitPlacement {
     fn look(&self, file: &Path) -> Result<Placement, ProbeFailed> {
         let folder = file.parent().ok_or(ProbeFailed)?;
         // Without an entry in any parent there is no work tree, and nothing to ask.
-        if !folder.ancestors().any(|parent| parent.join(".git").symlink_metadata().is_ok()) {
+        if !folder
+            .ancestors()
+            .any(|parent| parent.join(".git").symlink_metadata().is_ok())
+        {
             return Ok(Placement::NoWorkTree);
         }
         if git(folder, &["rev-parse", "--show-toplevel"], None)? != 0 {
@@ -38,7 +41,9 @@ fn git(folder: &Path, words: &[&str], file: Option<&Path>) -> Result<i32, ProbeF
     let mut args: Vec<OsString> = vec!["-C".into(), folder.into()];
     args.extend(words.iter().map(OsString::from));
     args.extend(file.map(OsString::from));
-    let call = Invocation::new("git", args).deadline(DEADLINE).max_output(1 << 20);
+    let call = Invocation::new("git", args)
+        .deadline(DEADLINE)
+        .max_output(1 << 20);
     match process::run(&call).map_err(|_| ProbeFailed)?.ending {
         Ending::Exit(code) => Ok(code),
         Ending::Signal(_) => Err(ProbeFailed),

@@ -14,10 +14,14 @@ pub(crate) struct LarkInboxArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum LarkInboxCommand {
     /// Show pending messages; acknowledges nothing
-    #[command(after_help = "Example: loopx lark-inbox drain --goal-id weekly-release --limit 20 --format json")]
+    #[command(
+        after_help = "Example: loopx lark-inbox drain --goal-id weekly-release --limit 20 --format json"
+    )]
     Drain(DrainArgs),
     /// Acknowledge messages whose effect is recorded
-    #[command(after_help = "Example: loopx lark-inbox ack --goal-id weekly-release --message-id om_abc --execute")]
+    #[command(
+        after_help = "Example: loopx lark-inbox ack --goal-id weekly-release --message-id om_abc --execute"
+    )]
     Ack(AckArgs),
     /// Settle an unaddressed message by its effect, or by the reason that nothing follows
     #[command(
@@ -25,22 +29,34 @@ pub(crate) enum LarkInboxCommand {
     )]
     MaterialReview(MaterialArgs),
     /// Store events given on standard input
-    #[command(after_help = "Example: loopx lark-inbox ingest --config .loopx/config/inbox.json --execute < events.ndjson")]
+    #[command(
+        after_help = "Example: loopx lark-inbox ingest --config .loopx/config/inbox.json --execute < events.ndjson"
+    )]
     Ingest(ActArgs),
     /// Write the files of an inbox anew from its database
-    #[command(after_help = "Example: loopx lark-inbox export --config .loopx/config/inbox.json --execute")]
+    #[command(
+        after_help = "Example: loopx lark-inbox export --config .loopx/config/inbox.json --execute"
+    )]
     Export(ActArgs),
     /// Send one message to the chat of an inbox
-    #[command(after_help = "Example: loopx lark-inbox send --goal-id weekly-release --text 'Build is green' --execute")]
+    #[command(
+        after_help = "Example: loopx lark-inbox send --goal-id weekly-release --text 'Build is green' --execute"
+    )]
     Send(SendArgs),
     /// Answer a captured message
-    #[command(after_help = "Example: loopx lark-inbox reply --goal-id weekly-release --message-id om_abc --text 'Done' --execute")]
+    #[command(
+        after_help = "Example: loopx lark-inbox reply --goal-id weekly-release --message-id om_abc --text 'Done' --execute"
+    )]
     Reply(ReplyArgs),
     /// Mark a captured message as being worked on
-    #[command(after_help = "Example: loopx lark-inbox processing --goal-id weekly-release --message-id om_abc --execute")]
+    #[command(
+        after_help = "Example: loopx lark-inbox processing --goal-id weekly-release --message-id om_abc --execute"
+    )]
     Processing(MarkArgs),
     /// Remove the own marks from a message
-    #[command(after_help = "Example: loopx lark-inbox reaction-complete --goal-id weekly-release --message-id om_abc --execute")]
+    #[command(
+        after_help = "Example: loopx lark-inbox reaction-complete --goal-id weekly-release --message-id om_abc --execute"
+    )]
     ReactionComplete(MarkArgs),
     /// Read one page of a route's history into its inbox
     #[command(
@@ -48,13 +64,19 @@ pub(crate) enum LarkInboxCommand {
     )]
     HistoryCatchUp(HistoryArgs),
     /// Show the service that would collect
-    #[command(after_help = "Example: loopx lark-inbox collector-plan --config .loopx/config/lark-collector.json")]
+    #[command(
+        after_help = "Example: loopx lark-inbox collector-plan --config .loopx/config/lark-collector.json"
+    )]
     CollectorPlan(CollectorArgs),
     /// Install and start the collecting service
-    #[command(after_help = "Example: loopx lark-inbox collector-install --config .loopx/config/lark-collector.json --execute")]
+    #[command(
+        after_help = "Example: loopx lark-inbox collector-install --config .loopx/config/lark-collector.json --execute"
+    )]
     CollectorInstall(CollectorActArgs),
     /// Show whether the service runs and whether events really arrive
-    #[command(after_help = "Example: loopx lark-inbox collector-status --config .loopx/config/lark-collector.json --probe-event-bus")]
+    #[command(
+        after_help = "Example: loopx lark-inbox collector-status --config .loopx/config/lark-collector.json --probe-event-bus"
+    )]
     CollectorStatus(CollectorStatusArgs),
     /// Add one route to a collector
     #[command(
@@ -68,10 +90,14 @@ pub(crate) enum LarkInboxCommand {
     )]
     CollectorRun(CollectorRunArgs),
     /// Probe the access to a document's comments
-    #[command(after_help = "Example: loopx lark-inbox document-comment-status --config .loopx/config/lark/doc.json")]
+    #[command(
+        after_help = "Example: loopx lark-inbox document-comment-status --config .loopx/config/lark/doc.json"
+    )]
     DocumentCommentStatus(DocumentArgs),
     /// Read one page of a document's comments
-    #[command(after_help = "Example: loopx lark-inbox document-comment-capture --config .loopx/config/lark/doc.json --execute")]
+    #[command(
+        after_help = "Example: loopx lark-inbox document-comment-capture --config .loopx/config/lark/doc.json --execute"
+    )]
     DocumentCommentCapture(DocumentActArgs),
     /// Answer a captured document comment
     #[command(
@@ -115,7 +141,12 @@ pub(crate) struct DrainArgs {
     #[command(flatten)]
     pub(crate) context: ContextFlags,
     /// How many messages at most, 1 to 100
-    #[arg(long, default_value_t = 20, value_name = "N", allow_negative_numbers = true)]
+    #[arg(
+        long,
+        default_value_t = 20,
+        value_name = "N",
+        allow_negative_numbers = true
+    )]
     pub(crate) limit: i64,
 }
 
@@ -174,7 +205,12 @@ pub(crate) struct OutboundFlags {
     #[arg(long)]
     pub(crate) provider_preflight: bool,
     /// What the message is for
-    #[arg(long, value_enum, default_value = "unspecified", value_name = "PURPOSE")]
+    #[arg(
+        long,
+        value_enum,
+        default_value = "unspecified",
+        value_name = "PURPOSE"
+    )]
     pub(crate) message_purpose: MessagePurpose,
     /// The digest of guidance that was reviewed
     #[arg(long, value_name = "DIGEST")]

@@ -2,6 +2,7 @@
 
 mod extension;
 pub(super) mod goal;
+pub(super) mod lark_inbox;
 mod manual;
 mod periodic_report;
 pub(super) mod todo;
@@ -95,6 +96,8 @@ pub(super) enum Command {
     TaskLease(todo::TaskLeaseArgs),
     /// Install, verify and switch optional providers
     Extension(ExtensionArgs),
+    /// Collect, read, answer and acknowledge the messages of a chat
+    LarkInbox(lark_inbox::LarkInboxArgs),
     /// See what the program and its extensions can do
     Capability(CapabilityArgs),
     /// Print a shell completion script

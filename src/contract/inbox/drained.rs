@@ -85,7 +85,12 @@ pub struct Projection {
 
 impl Projection {
     /// Builds the packet of one enabled inbox.
-    pub fn new(scope: CaptureScope, guidance: ReplyGuidance, counts: DrainCounts, items: Vec<DrainedItem>) -> Self {
+    pub fn new(
+        scope: CaptureScope,
+        guidance: ReplyGuidance,
+        counts: DrainCounts,
+        items: Vec<DrainedItem>,
+    ) -> Self {
         Self {
             ok: true,
             schema_version: PROJECTION_V0,
@@ -95,7 +100,10 @@ impl Projection {
             thread_complete: scope.is_thread_complete(),
             reply_guidance: guidance,
             coverage_warning: (!scope.is_thread_complete()).then_some(COVERAGE_WARNING),
-            counts: DrainCounts { returned_count: items.len() as u64, ..counts },
+            counts: DrainCounts {
+                returned_count: items.len() as u64,
+                ..counts
+            },
             local_private_content_returned: !items.is_empty(),
             items,
             external_reads_performed: false,
@@ -151,7 +159,10 @@ impl RoutedProjection {
             disabled_route_count: routes.disabled.len(),
             disabled_route_keys: routes.disabled,
             routes_with_pending_count: routes.with_pending,
-            counts: DrainCounts { returned_count: items.len() as u64, ..counts },
+            counts: DrainCounts {
+                returned_count: items.len() as u64,
+                ..counts
+            },
             local_private_content_returned: !items.is_empty(),
             external_reads_performed: false,
             chat_ids_returned: false,
@@ -166,10 +177,14 @@ impl RoutedProjection {
 /// The projection where nothing is configured, or what is configured is switched off.
 pub fn disabled(configured: Option<CaptureScope>) -> Value {
     match configured {
-        None => json!({"ok": true, "schema_version": PROJECTION_V0, "enabled": false, "configured": false, "pending_count": 0,
-            "items": [], "local_private_content_returned": false, "external_reads_performed": false}),
-        Some(scope) => json!({"ok": true, "schema_version": PROJECTION_V0, "enabled": false, "configured": true,
+        None => {
+            json!({"ok": true, "schema_version": PROJECTION_V0, "enabled": false, "configured": false, "pending_count": 0,
+            "items": [], "local_private_content_returned": false, "external_reads_performed": false})
+        }
+        Some(scope) => {
+            json!({"ok": true, "schema_version": PROJECTION_V0, "enabled": false, "configured": true,
             "capture_scope": scope, "thread_complete": scope.is_thread_complete(), "pending_count": 0,
-            "items": [], "local_private_content_returned": false, "external_reads_performed": false}),
+            "items": [], "local_private_content_returned": false, "external_reads_performed": false})
+        }
     }
 }

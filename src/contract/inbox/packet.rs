@@ -29,7 +29,11 @@ impl RoutedFlags {
 }
 
 /// Chooses the version of a packet by whether it is routed.
-const fn versioned(routed: Option<RoutedFlags>, single: &'static str, many: &'static str) -> &'static str {
+const fn versioned(
+    routed: Option<RoutedFlags>,
+    single: &'static str,
+    many: &'static str,
+) -> &'static str {
     if routed.is_some() { many } else { single }
 }
 
@@ -65,10 +69,19 @@ pub struct IngestPacket {
 
 impl IngestPacket {
     /// Builds the result.
-    pub fn new(execute: bool, counts: IngestCounts, routed: Option<RoutedFlags>, export_pending: bool) -> Self {
+    pub fn new(
+        execute: bool,
+        counts: IngestCounts,
+        routed: Option<RoutedFlags>,
+        export_pending: bool,
+    ) -> Self {
         Self {
             ok: true,
-            schema_version: versioned(routed, "lark_event_inbox_ingest_v0", "lark_event_inbox_ingest_v1"),
+            schema_version: versioned(
+                routed,
+                "lark_event_inbox_ingest_v0",
+                "lark_event_inbox_ingest_v1",
+            ),
             execute,
             requested_count: counts.requested,
             accepted_count: counts.accepted,
@@ -108,7 +121,13 @@ pub struct AckPacket {
 
 impl AckPacket {
     /// Builds the result.
-    pub fn new(execute: bool, message_ids: Vec<String>, new_count: usize, routed: Option<RoutedFlags>, export_pending: bool) -> Self {
+    pub fn new(
+        execute: bool,
+        message_ids: Vec<String>,
+        new_count: usize,
+        routed: Option<RoutedFlags>,
+        export_pending: bool,
+    ) -> Self {
         Self {
             ok: true,
             schema_version: versioned(routed, "lark_event_inbox_ack_v0", "lark_event_inbox_ack_v1"),
@@ -160,7 +179,12 @@ pub struct ExportCounts {
 
 impl ExportPacket {
     /// Builds the result.
-    pub fn new(execute: bool, counts: ExportCounts, routed: Option<RoutedFlags>, export_pending: bool) -> Self {
+    pub fn new(
+        execute: bool,
+        counts: ExportCounts,
+        routed: Option<RoutedFlags>,
+        export_pending: bool,
+    ) -> Self {
         let changes = counts.stale + counts.removed > 0;
         let status = match (execute, changes) {
             (false, _) => "preview_ready",
@@ -169,7 +193,11 @@ impl ExportPacket {
         };
         Self {
             ok: true,
-            schema_version: versioned(routed, "lark_event_inbox_export_v0", "lark_event_inbox_export_v1"),
+            schema_version: versioned(
+                routed,
+                "lark_event_inbox_export_v0",
+                "lark_event_inbox_export_v1",
+            ),
             status,
             execute,
             export_count: counts.expected,
@@ -188,7 +216,13 @@ impl ExportPacket {
 }
 
 /// The kinds of a committed effect.
-pub const EFFECT_KINDS: [&str; 5] = ["working_session_turn", "todo_update", "authority_update", "design_update", "no_follow_up"];
+pub const EFFECT_KINDS: [&str; 5] = [
+    "working_session_turn",
+    "todo_update",
+    "authority_update",
+    "design_update",
+    "no_follow_up",
+];
 /// The schema of an effect receipt.
 pub const EFFECT_RECEIPT: &str = "agent_external_event_effect_receipt_v0";
 
@@ -199,7 +233,10 @@ pub fn reference(id: &str) -> String {
 
 /// The id of an effect that is "nothing follows", for a reason.
 pub fn no_follow_up_id(event_id: &str, reason: &str) -> String {
-    format!("no-follow-up-{}", digest::nul_joined(&[event_id, reason]).short(24))
+    format!(
+        "no-follow-up-{}",
+        digest::nul_joined(&[event_id, reason]).short(24)
+    )
 }
 
 /// The two references and the kind of one settlement.
@@ -269,11 +306,17 @@ impl MaterialPacket {
     /// Builds the result of a receipt that commits something else.
     pub fn undecided(execute: bool, event_ref: String) -> Self {
         let reason = "durable_effect_required";
-        let none = Settlement { event_ref, effect_ref: String::new(), effect_kind: String::new() };
+        let none = Settlement {
+            event_ref,
+            effect_ref: String::new(),
+            effect_kind: String::new(),
+        };
         Self {
             effect_kind: None,
             effect_ref: None,
-            ack_decision: Some(json!({"schema_version": "agent_external_event_ack_decision_v0", "ready": false, "reason": reason})),
+            ack_decision: Some(
+                json!({"schema_version": "agent_external_event_ack_decision_v0", "ready": false, "reason": reason}),
+            ),
             ..Self::new(execute, reason, &none)
         }
     }

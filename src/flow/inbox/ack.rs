@@ -18,7 +18,12 @@ use crate::store::inbox::{Exporter, Inbox};
 use crate::store::lock::{Claim, Policy, Settlement};
 
 /// Runs the command.
-pub fn run(desk: &Desk<'_>, args: &ContextArgs, ids: &[String], mode: Mode) -> Result<(AckPacket, Activation), InboxError> {
+pub fn run(
+    desk: &Desk<'_>,
+    args: &ContextArgs,
+    ids: &[String],
+    mode: Mode,
+) -> Result<(AckPacket, Activation), InboxError> {
     let (_, activation, source) = desk.open(args, &[Permission::InboxWrite])?;
     check_ids(ids)?;
     let groups = match &source {
@@ -30,28 +35,47 @@ pub fn run(desk: &Desk<'_>, args: &ContextArgs, ids: &[String], mode: Mode) -> R
     let mut new_count = 0;
     for (store, own) in &groups {
         new_count += match mode {
-            Mode::Preview => store.processed(own)?.iter().filter(|known| !**known).count(),
+            Mode::Preview => store
+                .processed(own)?
+                .iter()
+                .filter(|known| !**known)
+                .count(),
             Mode::Execute => settle(store, own, &now, &mut out)?,
         };
     }
     let routed = matches!(source, Source::Routed(_)).then(|| RoutedFlags::of(groups.len()));
-    let packet = AckPacket::new(mode.is_execute(), ids.to_vec(), new_count, routed, out.is_pending());
+    let packet = AckPacket::new(
+        mode.is_execute(),
+        ids.to_vec(),
+        new_count,
+        routed,
+        out.is_pending(),
+    );
     Ok((packet, activation))
 }
 
 fn check_ids(ids: &[String]) -> Result<(), InboxFault> {
     let mut seen = BTreeSet::new();
-    match ids.iter().all(|id| MessageId::new(id.as_str()).is_some() && seen.insert(id)) {
+    match ids
+        .iter()
+        .all(|id| MessageId::new(id.as_str()).is_some() && seen.insert(id))
+    {
         true => Ok(()),
         false => Err(InboxFault::AckIds),
     }
 }
 
-fn resolve<'a>(collector: &BoundCollector, ids: &'a [String]) -> Result<Vec<(Inbox, Vec<&'a str>)>, InboxError> {
+fn resolve<'a>(
+    collector: &BoundCollector,
+    ids: &'a [String],
+) -> Result<Vec<(Inbox, Vec<&'a str>)>, InboxError> {
     let mut groups: Vec<(Inbox, Vec<&str>)> = Vec::new();
     for id in ids {
         let store = collector.holder(id)?.store()?;
-        match groups.iter_mut().find(|(known, _)| known.folder() == store.folder()) {
+        match groups
+            .iter_mut()
+            .find(|(known, _)| known.folder() == store.folder())
+        {
             Some((_, own)) => own.push(id),
             None => groups.push((store, vec![id])),
         }
@@ -60,7 +84,12 @@ fn resolve<'a>(collector: &BoundCollector, ids: &'a [String]) -> Result<Vec<(Inb
 }
 
 /// Settles the ids of one inbox and writes its export before the lock is given back.
-pub(super) fn settle(store: &Inbox, ids: &[&str], now: &str, out: &mut Exporter) -> Result<usize, InboxError> {
+pub(super) fn settle(
+    store: &Inbox,
+    ids: &[&str],
+    now: &str,
+    out: &mut Exporter,
+) -> Result<usize, InboxError> {
     let _held = store.settlement_lock::<Settlement>(&claim("ack", now))?;
     if !store.processed(ids)?.contains(&false) {
         return Ok(0);

@@ -11,6 +11,7 @@ use crate::contract::extension::{Activation, Permission};
 use crate::contract::inbox::collector::{CollectorConfig, RouteRef, is_collector};
 use crate::contract::inbox::config::{INBOX_CONFIG, INBOX_CONFIG_FAMILY, InboxConfig};
 use crate::contract::inbox::fault::InboxFault;
+use crate::contract::inbox::words;
 use crate::contract::json;
 use crate::contract::time::Timestamp;
 use crate::flow::extension::require;
@@ -84,9 +85,14 @@ impl Desk<'_> {
         let Some(goal) = &args.goal_id else {
             return Err(InboxFault::ContextRequired.into());
         };
-        let entry = self.place.goal_entry(goal).map_err(|_| InboxFault::RegistryInvalid)?;
+        let entry = self
+            .place
+            .goal_entry(goal)
+            .map_err(|_| InboxFault::RegistryInvalid)?;
         let entry = entry.ok_or(InboxFault::GoalUnknown)?;
-        let Some(config) = configured(&entry.value, args.agent_id.as_deref()) else { return Ok(None) };
+        let Some(config) = configured(&entry.value, args.agent_id.as_deref()) else {
+            return Ok(None);
+        };
         let project = args.project.clone().unwrap_or(entry.project);
         Ok(Some(locate_in(&project, Path::new(&config))?))
     }
@@ -98,7 +104,11 @@ impl Desk<'_> {
     }
 
     /// Reads the configuration of a command that needs one.
-    pub fn open(&self, args: &ContextArgs, permissions: &[Permission]) -> Result<(Located, Activation, Source), InboxError> {
+    pub fn open(
+        &self,
+        args: &ContextArgs,
+        permissions: &[Permission],
+    ) -> Result<(Located, Activation, Source), InboxError> {
         let located = self.locate(args)?.ok_or(InboxFault::NotConfigured)?;
         let activation = self.require(permissions)?;
         let source = self.read(&located)?;
@@ -112,7 +122,9 @@ impl Desk<'_> {
         permissions: &[Permission],
     ) -> Result<(Located, Activation, BoundCollector), InboxError> {
         match self.open(args, permissions)? {
-            (located, activation, Source::Routed(collector)) => Ok((located, activation, *collector)),
+            (located, activation, Source::Routed(collector)) => {
+                Ok((located, activation, *collector))
+            }
             (_, _, Source::Single(_)) => Err(InboxFault::CollectorConfigRequired.into()),
         }
     }
@@ -121,13 +133,23 @@ impl Desk<'_> {
     pub fn read(&self, located: &Located) -> Result<Source, InboxError> {
         let value = read_document(&located.config)?;
         if is_collector(&value) {
-            return Ok(Source::Routed(Box::new(self.bind_collector(located, value)?)));
+            return Ok(Source::Routed(Box::new(
+                self.bind_collector(located, value)?,
+            )));
         }
         let config = parse_inbox(&value)?;
-        Ok(Source::Single(Box::new(bind_inbox(&located.project, config, None)?)))
+        Ok(Source::Single(Box::new(bind_inbox(
+            &located.project,
+            config,
+            None,
+        )?)))
     }
 
-    fn bind_collector(&self, located: &Located, document: Value) -> Result<BoundCollector, InboxError> {
+    fn bind_collector(
+        &self,
+        located: &Located,
+        document: Value,
+    ) -> Result<BoundCollector, InboxError> {
         self.check_placement(located)?;
         let config = CollectorConfig::parse(&document).map_err(InboxFault::Collector)?;
         let mut routes = Vec::with_capacity(config.routes.len());
@@ -137,7 +159,9 @@ impl Desk<'_> {
             routes.push(bind_inbox(&located.project, inbox, Some(route.clone()))?);
         }
         let inboxes: Vec<InboxConfig> = routes.iter().map(|route| route.config.clone()).collect();
-        let same_path = |one: usize, other: usize| routes[one].folder.is_some() && routes[one].folder == routes[other].folder;
+        let same_path = |one: usize, other: usize| {
+            routes[one].folder.is_some() && routes[one].folder == routes[other].folder
+        };
         let profile = collector::bind(&config, &inboxes, same_path)?;
         Ok(BoundCollector {
             config,
@@ -148,7 +172,9 @@ impl Desk<'_> {
     }
 
     fn check_placement(&self, located: &Located) -> Result<(), InboxFault> {
-        let below_config = located.config.starts_with(located.project.join(".loopx/config"));
+        let below_config = located
+            .config
+            .starts_with(located.project.join(".loopx/config"));
         match self.placement.look(&located.config) {
             Err(_) => Err(InboxFault::GitProbeFailed),
             Ok(Placement::Exposed) => Err(InboxFault::ConfigTracked),
@@ -197,7 +223,10 @@ impl BoundCollector {
 
     /// Finds one enabled route by its key; a switched-off one is refused by name.
     pub fn route(&self, key: &str) -> Result<Option<&BoundInbox>, InboxFault> {
-        let found = self.routes.iter().find(|route| route.route_key().is_some_and(|known| known.as_str() == key));
+        let found = self
+            .routes
+            .iter()
+            .find(|route| route.route_key().is_some_and(|known| known.as_str() == key));
         match found {
             Some(route) => route.store().map(|_| Some(route)),
             None => Ok(None),
@@ -247,16 +276,23 @@ impl Source {
 
 fn configured(goal: &Value, agent: Option<&str>) -> Option<String> {
     let plane = goal.get("control_plane")?;
-    let own = agent.and_then(|agent| plane.get("lark_event_inboxes")?.get(agent)).filter(|entry| entry.is_object());
-    let entry = own.or_else(|| plane.get("lark_event_inbox"))?;
-    let path = entry.get("config_path").and_then(Value::as_str).filter(|path| !path.trim().is_empty());
-    path.filter(|_| entry.get("enabled") == Some(&Value::Bool(true))).map(str::to_owned)
+    let own = agent
+        .and_then(|agent| plane.get(words::AGENT_INBOXES)?.get(agent))
+        .filter(|entry| entry.is_object());
+    let entry = own.or_else(|| plane.get(words::GOAL_INBOX))?;
+    let path = entry
+        .get("config_path")
+        .and_then(Value::as_str)
+        .filter(|path| !path.trim().is_empty());
+    path.filter(|_| entry.get("enabled") == Some(&Value::Bool(true)))
+        .map(str::to_owned)
 }
 
 /// Resolves a configuration file; it must lie inside the resolved project.
 pub(super) fn locate_in(project: &Path, config: &Path) -> Result<Located, InboxFault> {
     let project = std::fs::canonicalize(project).map_err(|_| InboxFault::ConfigMissing)?;
-    let config = std::fs::canonicalize(project.join(config)).map_err(|_| InboxFault::ConfigMissing)?;
+    let config =
+        std::fs::canonicalize(project.join(config)).map_err(|_| InboxFault::ConfigMissing)?;
     if !config.starts_with(&project) {
         return Err(InboxFault::ConfigOutside);
     }
@@ -265,23 +301,40 @@ pub(super) fn locate_in(project: &Path, config: &Path) -> Result<Located, InboxF
 
 pub(super) fn read_document(path: &Path) -> Result<Value, InboxFault> {
     let bytes = std::fs::read(path).map_err(|_| InboxFault::ConfigUnreadable)?;
-    json::parse_object(&bytes).map(Value::Object).map_err(|_| InboxFault::ConfigUnreadable)
+    json::parse_object(&bytes)
+        .map(Value::Object)
+        .map_err(|_| InboxFault::ConfigUnreadable)
 }
 
 /// Reads an inbox configuration; a later version is not called invalid.
 pub(super) fn parse_inbox(value: &Value) -> Result<InboxConfig, InboxFault> {
-    let schema = value.get("schema_version").and_then(Value::as_str).unwrap_or("");
+    let schema = value
+        .get("schema_version")
+        .and_then(Value::as_str)
+        .unwrap_or("");
     if schema != INBOX_CONFIG && schema.starts_with(INBOX_CONFIG_FAMILY) {
         return Err(InboxFault::ConfigSchemaUnsupported);
     }
     InboxConfig::parse(value).map_err(InboxFault::Config)
 }
 
-fn bind_inbox(project: &Path, config: InboxConfig, route: Option<RouteRef>) -> Result<BoundInbox, InboxFault> {
-    let folder = config.inbox_dir.as_deref().map(|dir| resolve_inside(project, Path::new(dir))).transpose()?;
-    let folder_ref = folder.as_deref().and_then(|folder| folder.strip_prefix(project).ok());
+fn bind_inbox(
+    project: &Path,
+    config: InboxConfig,
+    route: Option<RouteRef>,
+) -> Result<BoundInbox, InboxFault> {
+    let folder = config
+        .inbox_dir
+        .as_deref()
+        .map(|dir| resolve_inside(project, Path::new(dir)))
+        .transpose()?;
+    let folder_ref = folder
+        .as_deref()
+        .and_then(|folder| folder.strip_prefix(project).ok());
     Ok(BoundInbox {
-        folder_ref: folder_ref.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default(),
+        folder_ref: folder_ref
+            .map(|path| path.to_string_lossy().into_owned())
+            .unwrap_or_default(),
         config,
         route,
         folder,
@@ -291,11 +344,20 @@ fn bind_inbox(project: &Path, config: InboxConfig, route: Option<RouteRef>) -> R
 /// Resolves a path that may not exist yet; links on the way may not lead out of the project.
 pub(super) fn resolve_inside(project: &Path, relative: &Path) -> Result<PathBuf, InboxFault> {
     let wanted = project.join(relative);
-    let present = wanted.ancestors().find(|path| path.symlink_metadata().is_ok()).unwrap_or(project);
+    let present = wanted
+        .ancestors()
+        .find(|path| path.symlink_metadata().is_ok())
+        .unwrap_or(project);
     let resolved = std::fs::canonicalize(present).map_err(|_| InboxFault::InboxOutside)?;
-    let rest = wanted.strip_prefix(present).map_err(|_| InboxFault::InboxOutside)?;
+    let rest = wanted
+        .strip_prefix(present)
+        .map_err(|_| InboxFault::InboxOutside)?;
     let whole: PathBuf = resolved.join(rest).components().collect();
-    if whole.starts_with(project) { Ok(whole) } else { Err(InboxFault::InboxOutside) }
+    if whole.starts_with(project) {
+        Ok(whole)
+    } else {
+        Err(InboxFault::InboxOutside)
+    }
 }
 
 #[cfg(test)]
@@ -316,10 +378,15 @@ mod tests {
     #[test]
     fn a_link_out_of_the_project_is_refused() {
         let root = tempfile::tempdir().expect("folder");
-        let project = std::fs::canonicalize(root.path()).expect("resolved").join("p");
+        let project = std::fs::canonicalize(root.path())
+            .expect("resolved")
+            .join("p");
         std::fs::create_dir_all(project.join(".loopx/inbox")).expect("made");
         std::os::unix::fs::symlink(root.path(), project.join(".loopx/inbox/out")).expect("linked");
         assert!(resolve_inside(&project, Path::new(".loopx/inbox/out/x")).is_err());
-        assert_eq!(resolve_inside(&project, Path::new(".loopx/inbox/new/x")), Ok(project.join(".loopx/inbox/new/x")));
+        assert_eq!(
+            resolve_inside(&project, Path::new(".loopx/inbox/new/x")),
+            Ok(project.join(".loopx/inbox/new/x"))
+        );
     }
 }

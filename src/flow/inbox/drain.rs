@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::contract::extension::{Activation, Permission};
-use crate::contract::inbox::drained::{self, DrainCounts, DrainRoutes, DrainedItem, Projection, RoutedProjection};
+use crate::contract::inbox::drained::{
+    self, DrainCounts, DrainRoutes, DrainedItem, Projection, RoutedProjection,
+};
 use crate::contract::inbox::fault::InboxFault;
 use crate::contract::json as strict;
 use crate::flow::inbox::context::{BoundCollector, BoundInbox, ContextArgs, Desk, Source};
@@ -15,12 +17,20 @@ use crate::store::inbox::{DrainedRow, Inbox};
 const MAX_LIMIT: i64 = 100;
 
 /// Runs the command; a goal without an inbox is an answer and needs no right.
-pub fn run(desk: &Desk<'_>, args: &ContextArgs, limit: i64) -> Result<(Value, Option<Activation>), InboxError> {
-    let Some(located) = desk.locate(args)? else { return Ok((drained::disabled(None), None)) };
+pub fn run(
+    desk: &Desk<'_>,
+    args: &ContextArgs,
+    limit: i64,
+) -> Result<(Value, Option<Activation>), InboxError> {
+    let Some(located) = desk.locate(args)? else {
+        return Ok((drained::disabled(None), None));
+    };
     let activation = desk.require(&[Permission::InboxRead])?;
     let limit = u32::try_from(limit.clamp(1, MAX_LIMIT)).unwrap_or(1);
     let packet = match desk.read(&located)? {
-        Source::Single(inbox) if !inbox.config.enabled => drained::disabled(Some(inbox.config.capture_scope)),
+        Source::Single(inbox) if !inbox.config.enabled => {
+            drained::disabled(Some(inbox.config.capture_scope))
+        }
         Source::Single(inbox) => json!(single(&inbox, limit)?),
         Source::Routed(collector) => json!(routed(&collector, limit)?),
     };
@@ -29,9 +39,18 @@ pub fn run(desk: &Desk<'_>, args: &ContextArgs, limit: i64) -> Result<(Value, Op
 
 fn single(inbox: &BoundInbox, limit: u32) -> Result<Projection, InboxError> {
     let store = inbox.store()?;
-    let items = store.pending(limit)?.iter().map(item).collect::<Result<_, _>>()?;
+    let items = store
+        .pending(limit)?
+        .iter()
+        .map(item)
+        .collect::<Result<_, _>>()?;
     let config = &inbox.config;
-    Ok(Projection::new(config.capture_scope, config.guidance, counts(&store)?, items))
+    Ok(Projection::new(
+        config.capture_scope,
+        config.guidance,
+        counts(&store)?,
+        items,
+    ))
 }
 
 fn routed(collector: &BoundCollector, limit: u32) -> Result<RoutedProjection, InboxError> {
@@ -75,7 +94,12 @@ fn counts(store: &Inbox) -> Result<DrainCounts, StoreError> {
 fn item(row: &DrainedRow) -> Result<DrainedItem, StoreError> {
     let latest = row.latest_revision.as_deref().map(|text| {
         let body = strict::parse_object(text.as_bytes());
-        body.map(Value::Object).map_err(|_| StoreError::Corrupt("a revision is not readable"))
+        body.map(Value::Object)
+            .map_err(|_| StoreError::Corrupt("a revision is not readable"))
     });
-    Ok(DrainedItem::show(&row.event, row.revision_count, latest.transpose()?))
+    Ok(DrainedItem::show(
+        &row.event,
+        row.revision_count,
+        latest.transpose()?,
+    ))
 }

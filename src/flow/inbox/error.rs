@@ -38,7 +38,8 @@ impl From<Gate> for InboxError {
 impl InboxError {
     /// Returns the error packet. It holds our own sentences only.
     pub fn packet(&self) -> Value {
-        let mut packet = json!({"ok": false, "schema_version": ERROR_SCHEMA, "error": self.to_string()});
+        let mut packet =
+            json!({"ok": false, "schema_version": ERROR_SCHEMA, "error": self.to_string()});
         let outcome = match self {
             Self::StoreAfter { outcome, .. } => *outcome,
             _ => ExternalWriteOutcome::None,
@@ -57,7 +58,9 @@ impl InboxError {
                 packet["error_code"] = json!("extension_unavailable");
                 packet["recovery_command"] = json!(refusal.recovery_command);
             }
-            Self::Store(error) | Self::StoreAfter { source: error, .. } => add_store(&mut packet, error),
+            Self::Store(error) | Self::StoreAfter { source: error, .. } => {
+                add_store(&mut packet, error)
+            }
         }
         packet
     }
@@ -75,6 +78,7 @@ fn add_store(packet: &mut Value, error: &StoreError) {
         packet["lock_timeout"] = json!(true);
         packet["incident_recorded"] = json!(false);
         packet["incident_channel"] = Value::Null;
-        packet["operator_action"] = json!("look at the process that holds the lock, then run the same command again");
+        packet["operator_action"] =
+            json!("look at the process that holds the lock, then run the same command again");
     }
 }

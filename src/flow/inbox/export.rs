@@ -10,11 +10,18 @@ use crate::store::inbox::{Exporter, Inbox};
 use crate::store::lock::Settlement;
 
 /// Runs the command.
-pub fn run(desk: &Desk<'_>, args: &ContextArgs, mode: Mode) -> Result<(ExportPacket, Activation), InboxError> {
+pub fn run(
+    desk: &Desk<'_>,
+    args: &ContextArgs,
+    mode: Mode,
+) -> Result<(ExportPacket, Activation), InboxError> {
     let (_, activation, source) = desk.open(args, &[Permission::InboxWrite])?;
     let stores = match &source {
         Source::Single(inbox) => vec![inbox.store()?],
-        Source::Routed(collector) => collector.enabled().map(|route| route.store()).collect::<Result<_, _>>()?,
+        Source::Routed(collector) => collector
+            .enabled()
+            .map(|route| route.store())
+            .collect::<Result<_, _>>()?,
     };
     let mut out = Exporter::default();
     let mut sums = ExportCounts::default();
@@ -22,10 +29,18 @@ pub fn run(desk: &Desk<'_>, args: &ContextArgs, mode: Mode) -> Result<(ExportPac
         add(&mut sums, store, (mode, &mut out), &desk.now.to_string())?;
     }
     let routed = matches!(source, Source::Routed(_)).then(|| RoutedFlags::of(stores.len()));
-    Ok((ExportPacket::new(mode.is_execute(), sums, routed, out.is_pending()), activation))
+    Ok((
+        ExportPacket::new(mode.is_execute(), sums, routed, out.is_pending()),
+        activation,
+    ))
 }
 
-fn add(sums: &mut ExportCounts, store: &Inbox, (mode, out): (Mode, &mut Exporter), now: &str) -> Result<(), InboxError> {
+fn add(
+    sums: &mut ExportCounts,
+    store: &Inbox,
+    (mode, out): (Mode, &mut Exporter),
+    now: &str,
+) -> Result<(), InboxError> {
     let survey = match mode {
         Mode::Preview => store.reconcile_exports(None)?,
         // An export with many entries must not land after a newer one of a settlement.

@@ -21,7 +21,12 @@ use crate::kernel::inbox::ingest;
 use crate::store::inbox::{Exporter, Inbox};
 
 /// Runs the command on the bytes of standard input.
-pub fn run(desk: &Desk<'_>, args: &ContextArgs, input: &[u8], mode: Mode) -> Result<(IngestPacket, Activation), InboxError> {
+pub fn run(
+    desk: &Desk<'_>,
+    args: &ContextArgs,
+    input: &[u8],
+    mode: Mode,
+) -> Result<(IngestPacket, Activation), InboxError> {
     let (_, activation, source) = desk.open(args, &[Permission::InboxWrite])?;
     if let Source::Single(inbox) = &source {
         inbox.store()?;
@@ -30,23 +35,42 @@ pub fn run(desk: &Desk<'_>, args: &ContextArgs, input: &[u8], mode: Mode) -> Res
     let mut out = Exporter::default();
     let packet = match &source {
         Source::Single(inbox) => {
-            let mut counts = IngestCounts { requested: events.len(), ..IngestCounts::default() };
-            store_into(inbox, &events.iter().collect::<Vec<_>>(), mode, (&mut counts, &mut out))?;
+            let mut counts = IngestCounts {
+                requested: events.len(),
+                ..IngestCounts::default()
+            };
+            store_into(
+                inbox,
+                &events.iter().collect::<Vec<_>>(),
+                mode,
+                (&mut counts, &mut out),
+            )?;
             IngestPacket::new(mode.is_execute(), counts, None, out.is_pending())
         }
         Source::Routed(collector) => {
-            let mut counts = IngestCounts { requested: events.len(), ..IngestCounts::default() };
+            let mut counts = IngestCounts {
+                requested: events.len(),
+                ..IngestCounts::default()
+            };
             let mut touched = 0;
             let mut routed = 0;
             for route in collector.enabled() {
                 let chat = route.route.as_ref().map(|route| route.chat.as_str());
-                let own: Vec<&Value> = events.iter().filter(|event| event["chat_id"].as_str() == chat).collect();
+                let own: Vec<&Value> = events
+                    .iter()
+                    .filter(|event| event["chat_id"].as_str() == chat)
+                    .collect();
                 routed += own.len();
                 touched += usize::from(!own.is_empty());
                 store_into(route, &own, mode, (&mut counts, &mut out))?;
             }
             counts.invalid += events.len() - routed;
-            IngestPacket::new(mode.is_execute(), counts, Some(RoutedFlags::of(touched)), out.is_pending())
+            IngestPacket::new(
+                mode.is_execute(),
+                counts,
+                Some(RoutedFlags::of(touched)),
+                out.is_pending(),
+            )
         }
     };
     Ok((packet, activation))
@@ -62,7 +86,10 @@ fn store_into(
         return Ok(());
     }
     let store = inbox.store()?;
-    let decided: Vec<StoredEvent> = events.iter().filter_map(|event| ingest::event(event, inbox.ingest_into()).ok()).collect();
+    let decided: Vec<StoredEvent> = events
+        .iter()
+        .filter_map(|event| ingest::event(event, inbox.ingest_into()).ok())
+        .collect();
     counts.invalid += events.len() - decided.len();
     let news = match mode {
         Mode::Preview => would_be_new(&store, &decided)?,
@@ -75,14 +102,25 @@ fn store_into(
 }
 
 fn would_be_new(store: &Inbox, events: &[StoredEvent]) -> Result<Vec<bool>, InboxError> {
-    let ids: Vec<&str> = events.iter().map(|event| event.message_id().as_str()).collect();
+    let ids: Vec<&str> = events
+        .iter()
+        .map(|event| event.message_id().as_str())
+        .collect();
     let stored = store.stored(&ids)?;
     let mut seen = HashSet::new();
-    Ok(ids.iter().zip(stored).map(|(id, stored)| !stored && seen.insert(*id)).collect())
+    Ok(ids
+        .iter()
+        .zip(stored)
+        .map(|(id, stored)| !stored && seen.insert(*id))
+        .collect())
 }
 
 /// Stores a batch durably and writes the exports of what is new; says for each event whether it is.
-pub(super) fn store_batch(store: &Inbox, events: &[StoredEvent], out: &mut Exporter) -> Result<Vec<bool>, InboxError> {
+pub(super) fn store_batch(
+    store: &Inbox,
+    events: &[StoredEvent],
+    out: &mut Exporter,
+) -> Result<Vec<bool>, InboxError> {
     if events.is_empty() {
         return Ok(Vec::new());
     }
@@ -93,7 +131,10 @@ pub(super) fn store_batch(store: &Inbox, events: &[StoredEvent], out: &mut Expor
     let news = store.store_events(events, &[])?;
     failpoint!(Point::InboxBatchCommitted);
     let stored = events.iter().zip(&news).filter(|(_, is_new)| **is_new);
-    store.export_events(out, stored.map(|(event, _)| (event.message_id().as_str(), event.to_row())));
+    store.export_events(
+        out,
+        stored.map(|(event, _)| (event.message_id().as_str(), event.to_row())),
+    );
     Ok(news)
 }
 
@@ -109,8 +150,12 @@ fn read_batch(input: &[u8]) -> Result<Vec<Value>, InboxFault> {
             _ => Err(InboxFault::InputUnreadable),
         };
     }
-    let lines = input.split(|byte| *byte == b'\n').filter(|line| !line.iter().all(u8::is_ascii_whitespace));
-    lines.map(|line| json::parse(line).map_err(|_| InboxFault::InputUnreadable)).collect()
+    let lines = input
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.iter().all(u8::is_ascii_whitespace));
+    lines
+        .map(|line| json::parse(line).map_err(|_| InboxFault::InputUnreadable))
+        .collect()
 }
 
 #[cfg(test)]
@@ -121,7 +166,11 @@ mod tests {
     fn an_object_an_array_and_lines_are_read() {
         assert_eq!(read_batch(b"{\"a\":1}").map(|events| events.len()), Ok(1));
         assert_eq!(read_batch(b"[{},{},3]").map(|events| events.len()), Ok(3));
-        assert_eq!(read_batch("{\"a\":\"x\u{2028}\u{85}y\"}\n\n{}\n".as_bytes()).map(|events| events.len()), Ok(2));
+        assert_eq!(
+            read_batch("{\"a\":\"x\u{2028}\u{85}y\"}\n\n{}\n".as_bytes())
+                .map(|events| events.len()),
+            Ok(2)
+        );
     }
 
     #[test]

@@ -8,7 +8,9 @@ use crate::contract::error::ContractError;
 use crate::contract::extension::{Activation, Permission};
 use crate::contract::inbox::event::StoredEvent;
 use crate::contract::inbox::fault::InboxFault;
-use crate::contract::inbox::packet::{EFFECT_KINDS, EFFECT_RECEIPT, MaterialPacket, Settlement, no_follow_up_id, reference};
+use crate::contract::inbox::packet::{
+    EFFECT_KINDS, EFFECT_RECEIPT, MaterialPacket, Settlement, no_follow_up_id, reference,
+};
 use crate::contract::parse::{Fields, Label};
 use crate::contract::{json, text};
 use crate::failpoint;
@@ -38,7 +40,9 @@ pub fn run(
 ) -> Result<(MaterialPacket, Activation), InboxError> {
     let (_, activation, source) = desk.open(args, &[Permission::InboxWrite])?;
     let store = reviewable(&source, message_id)?;
-    let event = store.event(message_id)?.ok_or(InboxFault::ReviewNotCaptured)?;
+    let event = store
+        .event(message_id)?
+        .ok_or(InboxFault::ReviewNotCaptured)?;
     if event.is_addressed() {
         return Err(InboxFault::ReviewAddressed.into());
     }
@@ -48,7 +52,11 @@ pub fn run(
         return Ok((MaterialPacket::undecided(execute, event_ref), activation));
     };
     let packet = match mode {
-        Mode::Preview => MaterialPacket::new(execute, standing(&store, message_id, &settlement)?.unwrap_or("preview_ready"), &settlement),
+        Mode::Preview => MaterialPacket::new(
+            execute,
+            standing(&store, message_id, &settlement)?.unwrap_or("preview_ready"),
+            &settlement,
+        ),
         Mode::Execute => settle(&store, message_id, &settlement, &desk.now.to_string())?,
     };
     Ok((packet, activation))
@@ -63,7 +71,10 @@ fn reviewable(source: &Source, message_id: &str) -> Result<Inbox, InboxError> {
 }
 
 fn event_id(event: &StoredEvent) -> String {
-    event.event_id().map_or_else(|| event.message_id().as_str().to_owned(), |id| id.as_str().to_owned())
+    event.event_id().map_or_else(
+        || event.message_id().as_str().to_owned(),
+        |id| id.as_str().to_owned(),
+    )
 }
 
 /// Derives the settlement; none when the receipt does not commit this event.
@@ -74,11 +85,19 @@ fn decide(event: &StoredEvent, effect: &Effect) -> Result<Option<Settlement>, In
         effect_ref: reference(effect_id),
         effect_kind: kind.to_owned(),
     };
-    match (&effect.receipt, effect.no_follow_up.as_deref().map(text::trim)) {
+    match (
+        &effect.receipt,
+        effect.no_follow_up.as_deref().map(text::trim),
+    ) {
         (Some(_), Some(_)) => Err(InboxFault::ReviewBoth),
         (None, None | Some("")) => Err(InboxFault::ReviewNeither),
-        (None, Some(reason)) if text::is_longer_than(reason, 400) => Err(InboxFault::ReviewReasonLong),
-        (None, Some(reason)) => Ok(Some(settlement(&no_follow_up_id(&event_id, reason), EFFECT_KINDS[4]))),
+        (None, Some(reason)) if text::is_longer_than(reason, 400) => {
+            Err(InboxFault::ReviewReasonLong)
+        }
+        (None, Some(reason)) => Ok(Some(settlement(
+            &no_follow_up_id(&event_id, reason),
+            EFFECT_KINDS[4],
+        ))),
         (Some(receipt), None) => {
             let receipt = read_receipt(receipt).map_err(InboxFault::ReviewReceipt)?;
             let commits = receipt.event_id == event_id && receipt.status == "committed";
@@ -100,7 +119,11 @@ fn read_receipt(given: &str) -> Result<EffectReceipt, ContractError> {
     let value = value.map_err(|fault| ContractError::invalid(&at, fault.to_string()))?;
     let mut fields = Fields::open(&at, &value)?;
     fields.constant("schema_version", EFFECT_RECEIPT)?;
-    let kinds: Vec<(&str, usize)> = EFFECT_KINDS.iter().enumerate().map(|(index, kind)| (*kind, index)).collect();
+    let kinds: Vec<(&str, usize)> = EFFECT_KINDS
+        .iter()
+        .enumerate()
+        .map(|(index, kind)| (*kind, index))
+        .collect();
     let kind = fields.choice("effect_kind", &kinds)?;
     let receipt = EffectReceipt {
         event_id: fields.text("event_id", 200)?,
@@ -112,20 +135,37 @@ fn read_receipt(given: &str) -> Result<EffectReceipt, ContractError> {
 }
 
 /// Says what stands already against this settlement; none when nothing does.
-fn standing(store: &Inbox, message_id: &str, settlement: &Settlement) -> Result<Option<&'static str>, StoreError> {
+fn standing(
+    store: &Inbox,
+    message_id: &str,
+    settlement: &Settlement,
+) -> Result<Option<&'static str>, StoreError> {
     let damaged = StoreError::Corrupt("a material receipt is not readable");
     match store.material(message_id)? {
         Some(row) => {
-            let row = json::parse_object(row.0.as_bytes()).map(Value::Object).map_err(|_| damaged)?;
+            let row = json::parse_object(row.0.as_bytes())
+                .map(Value::Object)
+                .map_err(|_| damaged)?;
             let same = settlement.is_row(&row);
-            Ok(Some(if same { "already_settled" } else { "material_review_receipt_conflict" }))
+            Ok(Some(if same {
+                "already_settled"
+            } else {
+                "material_review_receipt_conflict"
+            }))
         }
-        None if store.processed(&[message_id])? == [true] => Ok(Some("material_review_receipt_missing_for_processed_event")),
+        None if store.processed(&[message_id])? == [true] => {
+            Ok(Some("material_review_receipt_missing_for_processed_event"))
+        }
         None => Ok(None),
     }
 }
 
-fn settle(store: &Inbox, message_id: &str, settlement: &Settlement, now: &str) -> Result<MaterialPacket, InboxError> {
+fn settle(
+    store: &Inbox,
+    message_id: &str,
+    settlement: &Settlement,
+    now: &str,
+) -> Result<MaterialPacket, InboxError> {
     let _held = store.settlement_lock::<lock::Settlement>(&claim("material-review", now))?;
     if let Some(status) = standing(store, message_id, settlement)? {
         return Ok(MaterialPacket::new(true, status, settlement));

@@ -34,17 +34,43 @@ pub fn bind(
     }
     let profile = profile(config, inboxes);
     if config.enabled {
-        for (route, inbox) in config.routes.iter().zip(inboxes).filter(|(_, inbox)| inbox.enabled) {
-            let rule = |holds: bool, sentence| if holds { Ok(()) } else { Err(InboxFault::CollectorRule(sentence)) };
-            rule(inbox.capture_scope.is_thread_complete(), "every enabled route needs capture_scope configured_chat_all")?;
+        for (route, inbox) in config
+            .routes
+            .iter()
+            .zip(inboxes)
+            .filter(|(_, inbox)| inbox.enabled)
+        {
+            let rule = |holds: bool, sentence| {
+                if holds {
+                    Ok(())
+                } else {
+                    Err(InboxFault::CollectorRule(sentence))
+                }
+            };
+            rule(
+                inbox.capture_scope.is_thread_complete(),
+                "every enabled route needs capture_scope configured_chat_all",
+            )?;
             let bound = profile.as_ref().map(|bound| &bound.profile);
-            rule(bound.is_some(), "a profile is required: its own, or one shared by all routes")?;
+            rule(
+                bound.is_some(),
+                "a profile is required: its own, or one shared by all routes",
+            )?;
             if let Some(reply) = &inbox.reply {
-                rule(Some(&reply.profile) == bound, "the profile must equal the sender profile of every route")?;
-                rule(reply.chat == route.chat, "the chat of a route must equal the reply chat of its inbox")?;
+                rule(
+                    Some(&reply.profile) == bound,
+                    "the profile must equal the sender profile of every route",
+                )?;
+                rule(
+                    reply.chat == route.chat,
+                    "the chat of a route must equal the reply chat of its inbox",
+                )?;
             }
             let reviews = config.turn_start_sync.is_none() || inbox.material_review.is_some();
-            rule(reviews, "turn_start_sync needs material_review on every enabled route")?;
+            rule(
+                reviews,
+                "turn_start_sync needs material_review on every enabled route",
+            )?;
         }
     }
     Ok(profile)
@@ -52,7 +78,10 @@ pub fn bind(
 
 fn profile(config: &CollectorConfig, inboxes: &[InboxConfig]) -> Option<BoundProfile> {
     if let Some(profile) = &config.profile {
-        return Some(BoundProfile { profile: profile.clone(), source: ProfileSource::CollectorConfig });
+        return Some(BoundProfile {
+            profile: profile.clone(),
+            source: ProfileSource::CollectorConfig,
+        });
     }
     let mut shared = inboxes
         .iter()
@@ -61,7 +90,10 @@ fn profile(config: &CollectorConfig, inboxes: &[InboxConfig]) -> Option<BoundPro
     let first = shared.next()??;
     shared
         .all(|other| other == Some(first))
-        .then(|| BoundProfile { profile: first.clone(), source: ProfileSource::EventInboxReply })
+        .then(|| BoundProfile {
+            profile: first.clone(),
+            source: ProfileSource::EventInboxReply,
+        })
 }
 
 #[cfg(test)]
@@ -85,28 +117,52 @@ mod tests {
         .expect("valid")
     }
 
-    fn bound(config: &CollectorConfig, inboxes: &[InboxConfig]) -> Result<Option<ProfileSource>, InboxFault> {
+    fn bound(
+        config: &CollectorConfig,
+        inboxes: &[InboxConfig],
+    ) -> Result<Option<ProfileSource>, InboxFault> {
         bind(config, inboxes, |_, _| false).map(|bound| bound.map(|bound| bound.source))
     }
 
     #[test]
     fn a_shared_sender_profile_is_inherited_and_an_explicit_one_wins() {
         let inboxes = [inbox("oc_a", "p", true), inbox("oc_b", "p", true)];
-        assert_eq!(bound(&collector(json!({})), &inboxes), Ok(Some(ProfileSource::EventInboxReply)));
-        assert_eq!(bound(&collector(json!({"profile": "p"})), &inboxes), Ok(Some(ProfileSource::CollectorConfig)));
+        assert_eq!(
+            bound(&collector(json!({})), &inboxes),
+            Ok(Some(ProfileSource::EventInboxReply))
+        );
+        assert_eq!(
+            bound(&collector(json!({"profile": "p"})), &inboxes),
+            Ok(Some(ProfileSource::CollectorConfig))
+        );
         assert!(bound(&collector(json!({"profile": "q"})), &inboxes).is_err());
-        assert!(bound(&collector(json!({})), &[inbox("oc_a", "p", true), inbox("oc_b", "q", true)]).is_err());
+        assert!(
+            bound(
+                &collector(json!({})),
+                &[inbox("oc_a", "p", true), inbox("oc_b", "q", true)]
+            )
+            .is_err()
+        );
     }
 
     #[test]
     fn a_switched_off_route_waits_with_its_checks_but_not_with_its_path() {
         let inboxes = [inbox("oc_a", "p", true), inbox("oc_wrong", "q", false)];
         assert!(bound(&collector(json!({})), &inboxes).is_ok());
-        assert_eq!(bind(&collector(json!({})), &inboxes, |_, _| true), Err(InboxFault::ReconcilePath));
+        assert_eq!(
+            bind(&collector(json!({})), &inboxes, |_, _| true),
+            Err(InboxFault::ReconcilePath)
+        );
     }
 
     #[test]
     fn a_chat_that_differs_from_its_inbox_is_refused() {
-        assert!(bound(&collector(json!({})), &[inbox("oc_b", "p", true), inbox("oc_b", "p", true)]).is_err());
+        assert!(
+            bound(
+                &collector(json!({})),
+                &[inbox("oc_b", "p", true), inbox("oc_b", "p", true)]
+            )
+            .is_err()
+        );
     }
 }

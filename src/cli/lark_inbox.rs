@@ -1,0 +1,129 @@
+//! `loopx lark-inbox …`: one arm a command.
+
+use std::io::Read;
+
+use serde_json::{Value, json};
+
+use super::args::Global;
+use super::args::lark_inbox::{ContextFlags, LarkInboxArgs, LarkInboxCommand as Command};
+use super::emit::Reply;
+use crate::compose;
+use crate::contract::extension::Activation;
+use crate::contract::inbox::fault::InboxFault;
+use crate::contract::inbox::packet::ERROR_SCHEMA;
+use crate::flow::Mode;
+use crate::flow::inbox::context::{ContextArgs, Desk};
+use crate::flow::inbox::error::InboxError;
+use crate::flow::inbox::{ack, drain, export, ingest, material_review};
+use crate::flow::place::Place;
+use crate::port::clock::Clock;
+
+/// The largest batch of events that is read, in bytes.
+const MAX_INPUT: u64 = 256 << 20;
+
+type Answer = Result<Value, InboxError>;
+
+/// Runs one inbox command.
+pub(super) fn run(args: &LarkInboxArgs, global: &Global) -> Reply {
+    let place = match Place::locate(global.registry.as_deref(), global.runtime_root.as_deref()) {
+        Ok(place) => place,
+        Err(_) => {
+            let error = "the current folder cannot be read; change into another one";
+            return Reply::packet(
+                &json!({"ok": false, "schema_version": ERROR_SCHEMA, "error": error}),
+            );
+        }
+    };
+    let desk = Desk {
+        place: &place,
+        placement: &compose::PLACEMENT,
+        now: compose::clock().now(),
+    };
+    match answer(&desk, &args.command) {
+        Ok(packet) => Reply::packet(&packet),
+        Err(error) => Reply::packet(&error.packet()),
+    }
+}
+
+fn answer(desk: &Desk<'_>, command: &Command) -> Answer {
+    match command {
+        Command::Drain(args) => {
+            let (packet, activation) = drain::run(desk, &context(&args.context), args.limit)?;
+            Ok(match activation {
+                Some(activation) => activated(packet, &activation),
+                None => packet,
+            })
+        }
+        Command::Ack(args) => packet(ack::run(
+            desk,
+            &context(&args.context),
+            &args.message_id,
+            mode(args.act.execute),
+        )?),
+        Command::MaterialReview(args) => {
+            let effect = material_review::Effect {
+                receipt: args.effect_receipt_json.clone(),
+                no_follow_up: args.no_follow_up.clone(),
+            };
+            let subject = (args.message_id.as_str(), &effect);
+            packet(material_review::run(
+                desk,
+                &context(&args.context),
+                subject,
+                mode(args.act.execute),
+            )?)
+        }
+        Command::Ingest(args) => {
+            let input = standard_input()?;
+            packet(ingest::run(
+                desk,
+                &context(&args.context),
+                &input,
+                mode(args.act.execute),
+            )?)
+        }
+        Command::Export(args) => packet(export::run(
+            desk,
+            &context(&args.context),
+            mode(args.act.execute),
+        )?),
+        _ => Err(InboxFault::NotConfigured.into()),
+    }
+}
+
+fn context(flags: &ContextFlags) -> ContextArgs {
+    ContextArgs {
+        project: flags.project.clone(),
+        config: flags.config.clone(),
+        goal_id: flags.goal_id.clone(),
+        agent_id: flags.agent_id.clone(),
+    }
+}
+
+const fn mode(execute: bool) -> Mode {
+    Mode::of_switch(execute)
+}
+
+fn packet((packet, activation): (impl serde::Serialize, Activation)) -> Answer {
+    Ok(activated(json!(packet), &activation))
+}
+
+/// A successful packet names the right it ran under.
+fn activated(mut packet: Value, activation: &Activation) -> Value {
+    if packet["ok"] == json!(true) {
+        packet["extension_activation"] = json!(activation);
+    }
+    packet
+}
+
+fn standard_input() -> Result<Vec<u8>, InboxFault> {
+    let mut bytes = Vec::new();
+    let read = std::io::stdin()
+        .lock()
+        .take(MAX_INPUT + 1)
+        .read_to_end(&mut bytes);
+    match read {
+        Ok(_) if bytes.len() as u64 <= MAX_INPUT => Ok(bytes),
+        _ => Err(InboxFault::InputUnreadable),
+    }
+}
