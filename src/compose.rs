@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::contract::error::ErrorCode;
 use crate::contract::packet::Refusal;
 use crate::flow::Ports;
+use crate::flow::inbox::ports::Providers;
 use crate::host::exec::StructuredHost;
 use crate::port::channel::{ChannelProvider, ProgramChoice};
 use crate::port::clock::{Clock, SystemClock};
@@ -39,7 +40,17 @@ pub(crate) fn clock() -> SystemClock {
     SystemClock::new(env::test_hook(env::TEST_NOW).as_deref())
 }
 
-/// The chat provider behind a program.
-pub(crate) fn channel(choice: ProgramChoice) -> Box<dyn ChannelProvider> {
-    Box::new(Lark::new(choice))
+/// The providers of inbox commands.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct InboxProviders {
+    /// What the command line says about the program; it wins over the configuration.
+    pub(crate) choice: ProgramChoice,
+}
+
+impl Providers for InboxProviders {
+    fn channel(&self, program: Option<String>) -> Box<dyn ChannelProvider> {
+        let mut choice = self.choice.clone();
+        choice.executable = choice.executable.or(program);
+        Box::new(Lark::new(choice))
+    }
 }

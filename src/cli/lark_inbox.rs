@@ -5,21 +5,32 @@ use std::io::Read;
 use serde_json::{Value, json};
 
 use super::args::Global;
-use super::args::lark_inbox::{ContextFlags, LarkInboxArgs, LarkInboxCommand as Command};
+use super::args::lark_inbox::{
+    ContextFlags, LarkInboxArgs, LarkInboxCommand as Command, OutboundFlags,
+};
 use super::emit::Reply;
-use crate::compose;
+use crate::compose::{self, InboxProviders};
 use crate::contract::extension::Activation;
 use crate::contract::inbox::fault::InboxFault;
 use crate::contract::inbox::packet::ERROR_SCHEMA;
 use crate::flow::Mode;
 use crate::flow::inbox::context::{ContextArgs, Desk};
 use crate::flow::inbox::error::InboxError;
-use crate::flow::inbox::{ack, drain, export, ingest, material_review};
+use crate::flow::inbox::{ack, drain, export, ingest, marks, material_review, outbound};
 use crate::flow::place::Place;
+use crate::port::channel::ProgramChoice;
 use crate::port::clock::Clock;
 
 /// The largest batch of events that is read, in bytes.
 const MAX_INPUT: u64 = 256 << 20;
+
+/// The usual program, where the configuration names none.
+const PROVIDERS: InboxProviders = InboxProviders {
+    choice: ProgramChoice {
+        executable: None,
+        interpreter: None,
+    },
+};
 
 type Answer = Result<Value, InboxError>;
 
@@ -87,7 +98,58 @@ fn answer(desk: &Desk<'_>, command: &Command) -> Answer {
             &context(&args.context),
             mode(args.act.execute),
         )?),
+        Command::Send(args) => {
+            let context = context(&args.context);
+            let request = request(&context, &args.outbound);
+            packet(outbound::send(
+                desk,
+                &PROVIDERS,
+                &request,
+                args.route_key.as_deref(),
+            )?)
+        }
+        Command::Reply(args) => {
+            let context = context(&args.context);
+            let request = request(&context, &args.outbound);
+            packet(outbound::reply(
+                desk,
+                &PROVIDERS,
+                &request,
+                &args.message_id,
+            )?)
+        }
+        Command::Processing(args) => {
+            let subject = (&context(&args.context), args.message_id.as_str());
+            packet(marks::processing(
+                desk,
+                &PROVIDERS,
+                subject,
+                mode(args.act.execute),
+            )?)
+        }
+        Command::ReactionComplete(args) => {
+            let subject = (&context(&args.context), args.message_id.as_str());
+            packet(marks::complete(
+                desk,
+                &PROVIDERS,
+                subject,
+                mode(args.act.execute),
+            )?)
+        }
         _ => Err(InboxFault::NotConfigured.into()),
+    }
+}
+
+fn request<'a>(context: &'a ContextArgs, flags: &'a OutboundFlags) -> outbound::Request<'a> {
+    let depth = match (flags.act.execute, flags.provider_preflight) {
+        (true, _) => outbound::Depth::Execute,
+        (false, true) => outbound::Depth::Preflight,
+        (false, false) => outbound::Depth::Preview,
+    };
+    outbound::Request {
+        context,
+        text: &flags.text,
+        depth,
     }
 }
 

@@ -9,5 +9,7 @@ pub mod cursor;
 pub mod drained;
 pub mod event;
 pub mod fault;
+pub mod mark_packet;
+pub mod outbound_packet;
 pub mod packet;
 pub mod words;

@@ -8,4 +8,8 @@ pub mod drain;
 pub mod error;
 pub mod export;
 pub mod ingest;
+pub mod marks;
 pub mod material_review;
+pub mod outbound;
+mod pending;
+pub mod ports;
