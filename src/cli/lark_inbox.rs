@@ -1,4 +1,4 @@
-//! `loopx lark-inbox …`: one arm a command.
+//! `loopx lark-inbox …`: one arm a command. The collector's and the document's arms are in `lark_collector`.
 
 use std::io::Read;
 
@@ -6,9 +6,11 @@ use serde_json::{Value, json};
 
 use super::args::Global;
 use super::args::lark_inbox::{
-    ContextFlags, LarkInboxArgs, LarkInboxCommand as Command, OutboundFlags,
+    ContextFlags, HistoryArgs, LarkInboxArgs, LarkInboxCommand as Command, MarkArgs, OutboundFlags,
+    ProgramFlags,
 };
 use super::emit::Reply;
+use super::lark_collector;
 use crate::compose::{self, InboxProviders};
 use crate::contract::extension::Activation;
 use crate::contract::inbox::fault::InboxFault;
@@ -16,14 +18,13 @@ use crate::contract::inbox::packet::ERROR_SCHEMA;
 use crate::flow::Mode;
 use crate::flow::inbox::context::{ContextArgs, Desk};
 use crate::flow::inbox::error::InboxError;
-use crate::flow::inbox::{ack, drain, export, ingest, marks, material_review, outbound};
+use crate::flow::inbox::{ack, catch_up, drain, export, ingest, marks, material_review, outbound};
 use crate::flow::place::Place;
 use crate::port::channel::ProgramChoice;
 use crate::port::clock::Clock;
 
 /// The largest batch of events that is read, in bytes.
 const MAX_INPUT: u64 = 256 << 20;
-
 /// The usual program, where the configuration names none.
 const PROVIDERS: InboxProviders = InboxProviders {
     choice: ProgramChoice {
@@ -32,7 +33,7 @@ const PROVIDERS: InboxProviders = InboxProviders {
     },
 };
 
-type Answer = Result<Value, InboxError>;
+pub(super) type Answer = Result<Value, InboxError>;
 
 /// Runs one inbox command.
 pub(super) fn run(args: &LarkInboxArgs, global: &Global) -> Reply {
@@ -58,13 +59,10 @@ pub(super) fn run(args: &LarkInboxArgs, global: &Global) -> Reply {
 
 fn answer(desk: &Desk<'_>, command: &Command) -> Answer {
     match command {
-        Command::Drain(args) => {
-            let (packet, activation) = drain::run(desk, &context(&args.context), args.limit)?;
-            Ok(match activation {
-                Some(activation) => activated(packet, &activation),
-                None => packet,
-            })
-        }
+        Command::Drain(args) => match drain::run(desk, &context(&args.context), args.limit)? {
+            (packet, Some(activation)) => Ok(activated(packet, &activation)),
+            (packet, None) => Ok(packet),
+        },
         Command::Ack(args) => packet(ack::run(
             desk,
             &context(&args.context),
@@ -118,26 +116,38 @@ fn answer(desk: &Desk<'_>, command: &Command) -> Answer {
                 &args.message_id,
             )?)
         }
-        Command::Processing(args) => {
-            let subject = (&context(&args.context), args.message_id.as_str());
-            packet(marks::processing(
-                desk,
-                &PROVIDERS,
-                subject,
-                mode(args.act.execute),
-            )?)
-        }
-        Command::ReactionComplete(args) => {
-            let subject = (&context(&args.context), args.message_id.as_str());
-            packet(marks::complete(
-                desk,
-                &PROVIDERS,
-                subject,
-                mode(args.act.execute),
-            )?)
-        }
-        _ => Err(InboxFault::NotConfigured.into()),
+        Command::Processing(args) => marked(desk, args, marks::processing),
+        Command::ReactionComplete(args) => marked(desk, args, marks::complete),
+        Command::HistoryCatchUp(args) => history(desk, args),
+        other => lark_collector::answer(desk, other),
     }
+}
+
+type MarkRun =
+    fn(
+        &Desk<'_>,
+        &dyn crate::flow::inbox::ports::Providers,
+        (&ContextArgs, &str),
+        Mode,
+    ) -> Result<(crate::contract::inbox::mark_packet::MarkPacket, Activation), InboxError>;
+
+fn marked(desk: &Desk<'_>, args: &MarkArgs, run: MarkRun) -> Answer {
+    let subject = (&context(&args.context), args.message_id.as_str());
+    packet(run(desk, &PROVIDERS, subject, mode(args.act.execute))?)
+}
+
+fn history(desk: &Desk<'_>, args: &HistoryArgs) -> Answer {
+    let providers = InboxProviders {
+        choice: choice(&args.program),
+    };
+    let request = catch_up::CatchUpRequest {
+        context: &context(&args.context),
+        route_key: &args.route_key,
+        start: &args.start,
+        page_size: args.page_size,
+        mode: mode(args.act.execute),
+    };
+    packet(catch_up::run(desk, &providers, &request)?)
 }
 
 fn request<'a>(context: &'a ContextArgs, flags: &'a OutboundFlags) -> outbound::Request<'a> {
@@ -153,6 +163,13 @@ fn request<'a>(context: &'a ContextArgs, flags: &'a OutboundFlags) -> outbound::
     }
 }
 
+fn choice(flags: &ProgramFlags) -> ProgramChoice {
+    ProgramChoice {
+        executable: flags.lark_cli_executable.clone(),
+        interpreter: flags.node_executable.clone(),
+    }
+}
+
 fn context(flags: &ContextFlags) -> ContextArgs {
     ContextArgs {
         project: flags.project.clone(),
@@ -162,11 +179,11 @@ fn context(flags: &ContextFlags) -> ContextArgs {
     }
 }
 
-const fn mode(execute: bool) -> Mode {
+pub(super) const fn mode(execute: bool) -> Mode {
     Mode::of_switch(execute)
 }
 
-fn packet((packet, activation): (impl serde::Serialize, Activation)) -> Answer {
+pub(super) fn packet((packet, activation): (impl serde::Serialize, Activation)) -> Answer {
     Ok(activated(json!(packet), &activation))
 }
 

@@ -10,6 +10,7 @@ mod extension;
 mod goal;
 mod input;
 mod kernel_reply;
+mod lark_collector;
 mod lark_inbox;
 mod manual;
 mod periodic_report;

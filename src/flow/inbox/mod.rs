@@ -3,6 +3,7 @@
 //! Every command finds its configuration, then asks for the right to run, then opens what it needs. A preview changes nothing.
 
 pub mod ack;
+pub mod catch_up;
 pub mod context;
 pub mod drain;
 pub mod error;

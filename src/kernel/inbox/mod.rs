@@ -2,4 +2,7 @@
 
 pub mod addressing;
 pub mod collector;
+pub mod gaps;
+pub mod history_page;
+pub mod history_window;
 pub mod ingest;

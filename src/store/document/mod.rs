@@ -3,4 +3,5 @@
 pub mod capture;
 pub mod extension_state;
 mod file;
+pub mod history_cursor;
 pub mod registry;

@@ -33,7 +33,6 @@ pub use attempts::{Attempt, AttemptState};
 pub use comments::CommentReplyRow;
 pub use events::{Counts, DrainedRow, Urgent};
 pub use exports::{ExportSurvey, Exporter};
-pub use gaps::GapRow;
 pub use marks::{Mark, MarkJournal, MarkPhase};
 pub use settle::MaterialRow;
 
