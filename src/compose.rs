@@ -5,13 +5,12 @@ use std::path::Path;
 use crate::contract::error::ErrorCode;
 use crate::contract::packet::Refusal;
 use crate::flow::Ports;
-use crate::flow::inbox::ports::Providers;
 use crate::host::exec::StructuredHost;
-use crate::port::channel::{ChannelProvider, ProgramChoice};
 use crate::port::clock::{Clock, SystemClock};
 use crate::port::ids::SystemIds;
-use crate::provider::lark::Lark;
-use crate::source::git_placement::GitPlacement;
+use crate::port::tools::{Found, Tool, Tools};
+use crate::provider::lark;
+use crate::source::git_history;
 use crate::workspace::{Workspace, env};
 
 /// Builds the ports of one command.
@@ -25,32 +24,25 @@ pub(crate) fn ports(
         .map_err(|_| Refusal::new(ErrorCode::InputUnreadable, text))?;
     Ok(Ports {
         workspace,
-        now: clock().now(),
+        now: SystemClock::new(env::test_hook(env::TEST_NOW).as_deref()).now(),
         ids: Box::new(SystemIds),
         host: Box::new(StructuredHost),
         operation: operation.to_owned(),
     })
 }
 
-/// The version control around configuration files.
-pub(crate) const PLACEMENT: GitPlacement = GitPlacement;
-
-/// The clock of a command.
-pub(crate) fn clock() -> SystemClock {
-    SystemClock::new(env::test_hook(env::TEST_NOW).as_deref())
+/// Looks for the programs that adapters call.
+pub(crate) fn programs() -> impl Tools {
+    Programs
 }
 
-/// The providers of inbox commands.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct InboxProviders {
-    /// What the command line says about the program; it wins over the configuration.
-    pub(crate) choice: ProgramChoice,
-}
+struct Programs;
 
-impl Providers for InboxProviders {
-    fn channel(&self, program: Option<String>) -> Box<dyn ChannelProvider> {
-        let mut choice = self.choice.clone();
-        choice.executable = choice.executable.or(program);
-        Box::new(Lark::new(choice))
+impl Tools for Programs {
+    fn find(&self, tool: Tool) -> Found {
+        match tool {
+            Tool::Git => git_history::find_program(),
+            Tool::Channel => lark::find_program(),
+        }
     }
 }

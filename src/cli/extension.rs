@@ -7,15 +7,15 @@ use super::args::{
 };
 use super::emit::Reply;
 use super::input;
-use crate::compose;
 use crate::contract::extension::Manifest;
 use crate::contract::parse::Label;
 use crate::flow::Mode;
 use crate::flow::extension::{self, ExtensionError, Operation};
 use crate::flow::place::Place;
-use crate::port::clock::Clock;
+use crate::port::clock::{Clock, SystemClock};
 use crate::store::StoreError;
 use crate::store::document::extension_state::ExtensionStateFile;
+use crate::workspace::env;
 
 const ERROR_SCHEMA: &str = "loopx_extension_error_v0";
 
@@ -29,7 +29,9 @@ pub(super) fn run(args: &ExtensionArgs, global: &Global) -> Reply {
         (None, Ok(place)) => ExtensionStateFile::of_runtime(&place.runtime_root),
         (None, Err(_)) => return misused("the current folder cannot be read"),
     };
-    let now = compose::clock().now().to_string();
+    let now = SystemClock::new(env::test_hook(env::TEST_NOW).as_deref())
+        .now()
+        .to_string();
     let (operation, execute) = match &args.command {
         ExtensionCommand::List => return answer(extension::list(&file)),
         ExtensionCommand::Doctor(target) => {

@@ -9,7 +9,7 @@ use clap::{CommandFactory, FromArgMatches};
 
 use super::args::{Cli, Command, Format};
 use super::emit::{self, Reply};
-use super::{extension, goal, lark_inbox, manual, periodic_report, todo};
+use super::{extension, goal, maintenance, manual, periodic_report, todo};
 use crate::contract::error::ErrorCode;
 use crate::contract::packet::Refusal;
 use crate::failpoint;
@@ -55,8 +55,10 @@ fn dispatch(cli: Cli) -> Reply {
         Command::Todo(args) => todo::run(&args, &cli.global),
         Command::TaskLease(args) => todo::lease(&args, &cli.global),
         Command::Extension(args) => extension::run(&args, &cli.global),
-        Command::LarkInbox(args) => lark_inbox::run(&args, &cli.global),
         Command::Capability(args) => extension::capability(&args, &cli.global),
+        Command::Doctor(args) => maintenance::doctor(&args, &cli.global),
+        Command::Backup(args) => maintenance::backup(&args, &cli.global),
+        Command::Restore(args) => maintenance::restore(&args, &cli.global),
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),
     }

@@ -15,6 +15,7 @@ pub mod ids;
 pub mod inbox;
 pub mod json;
 pub mod lease;
+pub mod maintenance;
 pub mod packet;
 pub mod parse;
 pub mod periodic_report;

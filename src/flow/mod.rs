@@ -3,6 +3,8 @@
 //! A flow opens what it needs, asks the kernel, makes the change durable and returns one packet. Nothing here names a
 //! provider, a source or a host; nothing here prints.
 
+pub mod backup;
+pub mod doctor;
 pub mod extension;
 pub mod goal;
 pub mod inbox;

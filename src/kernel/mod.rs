@@ -1,6 +1,5 @@
 //! What loopx decides: pure functions and state machines over contract types.
 
-pub mod channel;
 pub mod extension;
 pub mod inbox;
 pub mod lease;
@@ -8,3 +7,4 @@ pub mod periodic_report;
 pub mod quota;
 pub mod replan;
 pub mod todo;
+pub mod zones;

@@ -4,4 +4,4 @@ pub mod channel;
 pub mod clock;
 pub mod host;
 pub mod ids;
-pub mod placement;
+pub mod tools;

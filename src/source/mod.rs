@@ -1,4 +1,3 @@
 //! Where facts come from: one file or folder per source adapter.
 
 pub(crate) mod git_history;
-pub(crate) mod git_placement;

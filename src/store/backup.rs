@@ -389,6 +389,13 @@ impl Plan {
     }
 }
 
+/// Brings the registry back where none is.
+pub fn bring_registry(backup: &Path, target: &Path) -> Result<(), BackupError> {
+    let bytes = private_file::read(&backup.join("registry.json"))?.ok_or(BackupError::Corrupt)?;
+    private_file::create_dir(target.parent().unwrap_or(target))?;
+    Ok(private_file::create(target, &bytes)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

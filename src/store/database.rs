@@ -47,6 +47,24 @@ pub fn open_read(path: &Path, migrations: Migrations) -> Result<Option<Connectio
     Ok(Some(read_handle(path)?))
 }
 
+/// Opens for reading and changes nothing, whatever the version; one of a newer version is refused.
+pub fn open_read_only(
+    path: &Path,
+    migrations: Migrations,
+) -> Result<Option<Connection>, StoreError> {
+    if !present(path)? {
+        return Ok(None);
+    }
+    let connection = read_handle(path)?;
+    checked_number(&connection, migrations)?;
+    Ok(Some(connection))
+}
+
+/// Returns the version of the SQLite inside the program.
+pub fn sqlite_version() -> &'static str {
+    rusqlite::version()
+}
+
 /// Opens for reading whatever the number is, for copying: no row is interpreted.
 pub(in crate::store) fn open_as_it_is(path: &Path) -> Result<Connection, StoreError> {
     read_handle(path)

@@ -41,14 +41,13 @@ ranks! {
     Capture = 4;
     Binding = 5;
     Target = 6;
-    Outbound = 7;
-    Reaction = 8;
-    Settlement = 9;
-    Cursor = 10;
-    Archive = 11;
-    MachineConfiguration = 12;
-    Registry = 13;
-    Export = 14;
+    Reaction = 7;
+    Settlement = 8;
+    Cursor = 9;
+    Archive = 10;
+    MachineConfiguration = 11;
+    Registry = 12;
+    Export = 13;
 }
 
 /// How long to wait for a lock.

@@ -21,6 +21,7 @@ pub mod export;
 pub mod inbox;
 pub mod journal;
 pub mod lock;
+pub mod maintenance;
 pub mod private_file;
 pub mod schema;
 pub mod state;

@@ -2,7 +2,7 @@
 
 mod extension;
 pub(super) mod goal;
-pub(super) mod lark_inbox;
+pub(super) mod maintenance;
 mod manual;
 mod periodic_report;
 pub(super) mod todo;
@@ -96,10 +96,14 @@ pub(super) enum Command {
     TaskLease(todo::TaskLeaseArgs),
     /// Install, verify and switch optional providers
     Extension(ExtensionArgs),
-    /// Collect, read, answer and acknowledge the messages of a chat
-    LarkInbox(lark_inbox::LarkInboxArgs),
     /// See what the program and its extensions can do
     Capability(CapabilityArgs),
+    /// Look at store, rights and programs; put right what needs no decision
+    Doctor(maintenance::DoctorArgs),
+    /// Copy everything a lost disk would take, and prove the copy
+    Backup(maintenance::BackupArgs),
+    /// Bring a backup back
+    Restore(maintenance::RestoreArgs),
     /// Print a shell completion script
     Completions(CompletionsArgs),
     /// Print the manual page, or write one page per command

@@ -22,7 +22,3 @@ pub const COLLECTOR_STATE: &str = ".loopx/runtime/lark-collector";
 pub const HISTORY_STATE: &str = ".loopx/inbox/.history";
 /// The installed services, below the runtime root.
 pub const SERVICES_FILE: &str = "lark-collectors.json";
-/// The place of a goal's inbox in its registry entry.
-pub const GOAL_INBOX: &str = "lark_event_inbox";
-/// The place of the inboxes of a goal's agents.
-pub const AGENT_INBOXES: &str = "lark_event_inboxes";

@@ -1,16 +1,1 @@
 //! What happens with messages, in order: one file per command.
-//!
-//! Every command finds its configuration, then asks for the right to run, then opens what it needs. A preview changes nothing.
-
-pub mod ack;
-pub mod catch_up;
-pub mod context;
-pub mod drain;
-pub mod error;
-pub mod export;
-pub mod ingest;
-pub mod marks;
-pub mod material_review;
-pub mod outbound;
-mod pending;
-pub mod ports;

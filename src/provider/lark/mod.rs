@@ -4,6 +4,8 @@ mod argv;
 mod call;
 mod channel;
 mod failure;
+mod program;
 mod read;
 
 pub(crate) use channel::Lark;
+pub(crate) use program::find as find_program;

@@ -192,7 +192,7 @@ impl Git {
     }
 }
 
-fn environment() -> Environment {
+pub(super) fn environment() -> Environment {
     let is_git = |name: &OsStr| name.as_bytes().starts_with(b"GIT_");
     let with = [
         ("GIT_OPTIONAL_LOCKS", "0"),

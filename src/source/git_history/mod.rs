@@ -13,11 +13,13 @@
 mod call;
 mod items;
 mod message;
+mod program;
 mod reading;
 mod select;
 mod side;
 mod walk;
 mod words;
 
+pub(crate) use program::find as find_program;
 pub(crate) use reading::{Reason, Repository, Snapshot};
 pub(crate) use words::Language;

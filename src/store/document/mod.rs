@@ -3,5 +3,4 @@
 pub mod capture;
 pub mod extension_state;
 mod file;
-pub mod history_cursor;
 pub mod registry;

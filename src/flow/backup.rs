@@ -1,0 +1,146 @@
+//! `backup` and `restore`: everything a lost disk would take, copied while others write, and brought back.
+//!
+//! 1. name the folders: the runtime root, and the `.loopx` folder of the registry's project and of every
+//!    goal's project  2. copy documents, inbox databases, the store last  3. write the manifest, then read
+//!    every byte again. A restore proves the backup first, refuses a place that holds other state, and puts
+//!    the store in place last; the registry comes back only where none is.
+
+use std::path::{Path, PathBuf};
+
+use super::mode::Mode;
+use crate::contract::error::ErrorCode;
+use crate::contract::maintenance::{BackupPacket, RestorePacket};
+use crate::contract::packet::Refusal;
+use crate::store::backup::{self, BackupError, Manifest, Plan, Tree};
+use crate::store::document::registry::Registry;
+use crate::workspace::Workspace;
+
+const RUNTIME: &str = "runtime";
+const PROJECT: &str = "project";
+
+/// Writes a backup and proves it.
+pub fn write(workspace: &Workspace, out: &Path) -> Result<BackupPacket, Refusal> {
+    let registry = Registry::read(workspace.registry())?;
+    let trees = trees(workspace, &registry)?;
+    let written = backup::write(out, &trees, Some(workspace.registry())).map_err(refuse)?;
+    let manifest = backup::verify(out).map_err(refuse)?;
+    Ok(packet("backup", &manifest, manifest == written))
+}
+
+/// Proves a backup that was written before.
+pub fn verify(folder: &Path) -> Result<BackupPacket, Refusal> {
+    let manifest = backup::verify(folder).map_err(refuse)?;
+    Ok(packet("verify", &manifest, true))
+}
+
+fn packet(action: &'static str, manifest: &Manifest, verified: bool) -> BackupPacket {
+    BackupPacket {
+        ok: verified,
+        schema_version: "loopx_backup_v0",
+        action,
+        files: manifest.files.len(),
+        bytes: manifest.bytes(),
+        manifest_sha256: manifest.sha256,
+        store_schema: manifest.store_schema,
+        verified,
+    }
+}
+
+fn trees(workspace: &Workspace, registry: &Registry) -> Result<Vec<Tree>, Refusal> {
+    let runtime = workspace.runtime_root(registry.common_runtime_root());
+    let mut trees = vec![Tree {
+        name: RUNTIME.to_owned(),
+        folder: runtime,
+    }];
+    let mut add = |name: String, folder: PathBuf| {
+        let is_known = trees.iter().any(|tree| tree.folder == folder);
+        if folder.is_dir() && !is_known {
+            trees.push(Tree { name, folder });
+        }
+    };
+    add(PROJECT.to_owned(), own_folder(workspace));
+    for goal in registry.goals()? {
+        if let Some(repo) = goal.text("repo") {
+            let folder = workspace.registry_dir().join(repo).join(".loopx");
+            add(format!("{PROJECT}-{}", goal.id), folder);
+        }
+    }
+    Ok(trees)
+}
+
+/// The `.loopx` folder of the registry, or the project's when the registry lies elsewhere: another folder
+/// that happens to hold a registry is not ours to copy.
+fn own_folder(workspace: &Workspace) -> PathBuf {
+    let beside = workspace.registry_dir();
+    match beside.file_name().is_some_and(|name| name == ".loopx") {
+        true => beside.to_path_buf(),
+        false => workspace.project().join(".loopx"),
+    }
+}
+
+/// Brings a backup back, or shows that it can be.
+pub fn restore(workspace: &Workspace, mode: Mode, from: &Path) -> Result<RestorePacket, Refusal> {
+    let manifest = backup::verify(from).map_err(refuse)?;
+    let copy = Registry::read(&from.join("registry.json"))?;
+    let runtime = workspace.runtime_root(copy.common_runtime_root());
+    let place = |tree: &str| match tree {
+        RUNTIME => Some(runtime.clone()),
+        PROJECT => Some(own_folder(workspace)),
+        other => foreign_folder(workspace, &copy, other),
+    };
+    let plan = Plan::of(from, &manifest, place).map_err(refuse)?;
+    let brings_registry = copy.is_present() && !workspace.registry().exists();
+    if !mode.is_preview() {
+        plan.perform().map_err(refuse)?;
+        if brings_registry {
+            backup::bring_registry(from, workspace.registry()).map_err(refuse)?;
+        }
+    }
+    Ok(RestorePacket {
+        ok: true,
+        schema_version: "loopx_restore_v0",
+        dry_run: mode.is_preview(),
+        action: "restore",
+        files: manifest.files.len(),
+        bytes: manifest.bytes(),
+        store_schema: manifest.store_schema,
+        next_step: match (mode.is_preview(), brings_registry || !copy.is_present()) {
+            (true, _) => "run the same command with --execute",
+            (false, true) => "run `loopx doctor`",
+            (false, false) => {
+                "the registry here was kept; compare it with the backup's, then run `loopx doctor`"
+            }
+        },
+    })
+}
+
+fn foreign_folder(workspace: &Workspace, registry: &Registry, tree: &str) -> Option<PathBuf> {
+    let goal = tree.strip_prefix(PROJECT)?.strip_prefix('-')?;
+    let goals = registry.goals().ok()?;
+    let found = goals.iter().find(|known| known.id.as_str() == goal)?;
+    Some(
+        workspace
+            .registry_dir()
+            .join(found.text("repo")?)
+            .join(".loopx"),
+    )
+}
+
+fn refuse(error: BackupError) -> Refusal {
+    let (code, text) = match error {
+        BackupError::Store(error) => return error.into(),
+        BackupError::TargetNotEmpty => (
+            ErrorCode::BackupTargetNotEmpty,
+            "the backup folder holds something already; name a new or empty one",
+        ),
+        BackupError::Corrupt => (
+            ErrorCode::BackupCorrupt,
+            "the backup is not what was written: a file is missing, added or changed; use another backup",
+        ),
+        BackupError::RestoreTargetNotEmpty => (
+            ErrorCode::RestoreTargetNotEmpty,
+            "the target holds a store or an inbox with other content; move it aside, or name an empty --runtime-root",
+        ),
+    };
+    Refusal::new(code, text)
+}

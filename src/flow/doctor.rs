@@ -1,0 +1,253 @@
+//! `doctor`: looks at everything a command relies on, names one next step per finding, and puts right what
+//! can be put right without a decision.
+//!
+//! Without `--execute` nothing is written: not a mode, not a byte of the log.
+
+use std::path::{Path, PathBuf};
+
+use super::mode::Mode;
+use super::ports::Ports;
+use crate::contract::error::ErrorCode;
+use crate::contract::maintenance::{DoctorPacket, Finding, FindingStatus, Repair, Versions};
+use crate::contract::packet::Refusal;
+use crate::kernel::zones;
+use crate::port::tools::{Found, Tool, Tools};
+use crate::store::document::registry::Registry;
+use crate::store::maintenance::{self, Health};
+use crate::store::state::Store;
+use crate::store::{StoreError, database, export, schema};
+
+/// What a look found and what could be done about it.
+struct Look<'a> {
+    ports: &'a Ports,
+    mode: Mode,
+    findings: Vec<Finding>,
+    repairs: Vec<Repair>,
+}
+
+/// Looks, and repairs when asked to.
+pub fn run(ports: &Ports, tools: &dyn Tools, mode: Mode) -> DoctorPacket {
+    let mut look = Look {
+        ports,
+        mode,
+        findings: Vec::new(),
+        repairs: Vec::new(),
+    };
+    if let Some((registry, store)) = look.registry() {
+        look.store(&store);
+        look.goals(&registry, &store);
+        look.private_files(&[store.root().to_path_buf()]);
+        look.inboxes(&registry);
+    }
+    let git = look.tool(tools, Tool::Git, "git");
+    let channel_program = look.tool(tools, Tool::Channel, "channel_program");
+    look.findings.push(Finding::ok("zone_database"));
+    DoctorPacket {
+        ok: look
+            .findings
+            .iter()
+            .all(|finding| finding.status != FindingStatus::Failed),
+        schema_version: "loopx_doctor_v0",
+        dry_run: mode.is_preview(),
+        findings: look.findings,
+        versions: Versions {
+            loopx: env!("CARGO_PKG_VERSION"),
+            store_schema: schema::STATE.latest(),
+            zone_database: zones::database_version(),
+            sqlite: database::sqlite_version(),
+            git,
+            channel_program,
+        },
+        repairs: look.repairs,
+    }
+}
+
+impl Look<'_> {
+    fn registry(&mut self) -> Option<(Registry, Store)> {
+        let workspace = &self.ports.workspace;
+        match Registry::read(workspace.registry()) {
+            Ok(registry) => {
+                self.findings.push(Finding::ok("registry"));
+                let root = workspace.runtime_root(registry.common_runtime_root());
+                Some((registry, Store::at(&root)))
+            }
+            Err(error) => {
+                let refusal = Refusal::from(error);
+                self.findings
+                    .push(Finding::failed("registry", refusal.code, refusal.message));
+                None
+            }
+        }
+    }
+
+    fn store(&mut self, store: &Store) {
+        match maintenance::store_health(&store.path()) {
+            Health::Absent | Health::Sound(_) => self.findings.push(Finding::ok("store")),
+            Health::Unusable(error) => {
+                self.findings.push(unusable("store", error));
+                return;
+            }
+        }
+        if database::log_bytes(&store.path()) <= maintenance::LARGE_LOG_BYTES {
+            self.findings.push(Finding::ok("store_log"));
+            return;
+        }
+        let path = store.path();
+        self.repair(
+            "store_log",
+            "the write-ahead log is large; `loopx doctor --execute` moves it into the store",
+            || maintenance::checkpoint_store(&path).unwrap_or(false),
+        );
+    }
+
+    /// Every entry that once had rows must still have them, and its exports must end where its rows end.
+    fn goals(&mut self, registry: &Registry, store: &Store) {
+        let Ok(goals) = registry.goals() else {
+            return self.findings.push(Finding::failed(
+                "goals",
+                ErrorCode::RegistryInvalid,
+                "a goal's entry is malformed; fix the registry file",
+            ));
+        };
+        let Ok(reader) = store.read() else {
+            return;
+        };
+        let mut is_lost = false;
+        let mut behind = Vec::new();
+        for goal in goals
+            .iter()
+            .filter(|goal| registry.source_of(goal).is_none())
+        {
+            let rows = reader.as_ref().map(|reader| reader.rows());
+            let head = rows.and_then(|rows| rows.head(&goal.id).ok().flatten());
+            let instance = head.as_ref().map(|head| head.instance_id.as_str());
+            is_lost |= goal.instance_id.is_some() && goal.instance_id.as_deref() != instance;
+            let Some(rows) = rows.filter(|_| head.is_some()) else {
+                continue;
+            };
+            if !export::is_complete(store.root(), rows, &goal.id).unwrap_or(false) {
+                behind.push(goal.id.clone());
+            }
+        }
+        self.findings.push(match is_lost {
+            false => Finding::ok("goals"),
+            true => Finding::failed(
+                "goals",
+                ErrorCode::StoreCorrupt,
+                "the rows of a known goal are gone; restore a backup with `loopx restore`",
+            ),
+        });
+        if behind.is_empty() {
+            return self.findings.push(Finding::ok("exports"));
+        }
+        let now = self.ports.now;
+        self.repair(
+            "exports",
+            "exports end before their rows; `loopx doctor --execute` completes them",
+            || {
+                let Ok(writer) = store.write() else {
+                    return false;
+                };
+                behind
+                    .iter()
+                    .for_each(|goal| writer.bring_up_exports(goal, now));
+                true
+            },
+        );
+    }
+
+    fn private_files(&mut self, roots: &[PathBuf]) {
+        let loose: Vec<PathBuf> = gather(roots, |root| maintenance::loose(root));
+        match loose.is_empty() {
+            true => self.findings.push(Finding::ok("permissions")),
+            false => self.repair(
+                "permissions",
+                "others may read private files; `loopx doctor --execute` takes their rights away",
+                || loose.iter().all(|path| maintenance::tighten(path).is_ok()),
+            ),
+        }
+        let now = self.ports.now;
+        let old: Vec<PathBuf> = gather(roots, |root| maintenance::leftovers(root, now));
+        match old.is_empty() {
+            true => self.findings.push(Finding::ok("leftovers")),
+            false => self.repair(
+                "leftovers",
+                "temporary files of killed processes lie about; `loopx doctor --execute` removes them",
+                || old.iter().all(|path| maintenance::remove(path).is_ok()),
+            ),
+        }
+    }
+
+    fn inboxes(&mut self, registry: &Registry) {
+        let workspace = &self.ports.workspace;
+        let mut projects = vec![workspace.project().to_path_buf()];
+        for goal in registry.goals().unwrap_or_default() {
+            projects.extend(
+                goal.text("repo")
+                    .map(|repo| workspace.registry_dir().join(repo)),
+            );
+        }
+        let folders: Vec<PathBuf> = projects
+            .iter()
+            .map(|project| project.join(".loopx/inbox"))
+            .collect();
+        let mut found = gather(&folders, |folder| maintenance::inboxes(folder));
+        found.sort();
+        found.dedup();
+        let faults = found
+            .iter()
+            .filter_map(|path| match maintenance::inbox_health(path) {
+                Health::Unusable(error) => Some(unusable("inboxes", error)),
+                _ => None,
+            });
+        let worst = faults.into_iter().next();
+        self.findings.push(worst.unwrap_or(Finding::ok("inboxes")));
+    }
+
+    fn tool(&mut self, tools: &dyn Tools, tool: Tool, check: &'static str) -> Option<String> {
+        let (finding, version) = match tools.find(tool) {
+            Found::Version(version) => (Finding::ok(check), Some(version)),
+            Found::TooOld { version, least } => {
+                let next = format!("version {version} is too old; install {least} or newer");
+                (Finding::warning(check, next), Some(version))
+            }
+            Found::Missing => (Finding::warning(check, missing(tool)), None),
+        };
+        self.findings.push(finding);
+        version
+    }
+
+    /// Notes what can be put right, and does it when the mode says so.
+    fn repair(&mut self, check: &'static str, next_step: &str, mend: impl FnOnce() -> bool) {
+        let done = !self.mode.is_preview() && mend();
+        self.repairs.push(Repair { check, done });
+        self.findings.push(match done {
+            true => Finding::ok(check),
+            false => Finding::warning(check, next_step),
+        });
+    }
+}
+
+fn gather(
+    roots: &[PathBuf],
+    list: impl Fn(&Path) -> std::io::Result<Vec<PathBuf>>,
+) -> Vec<PathBuf> {
+    roots
+        .iter()
+        .flat_map(|root| list(root).unwrap_or_default())
+        .collect()
+}
+
+fn unusable(check: &'static str, error: StoreError) -> Finding {
+    let refusal = Refusal::from(error);
+    Finding::failed(check, refusal.code, refusal.message)
+}
+
+const fn missing(tool: Tool) -> &'static str {
+    match tool {
+        Tool::Git => "`git` was not found on PATH; reports from a repository need it",
+        Tool::Channel => {
+            "the channel program was not found on PATH; only channel and inbox commands need it"
+        }
+    }
+}

@@ -1,3 +1,0 @@
-//! What is decided about messages that go out: whether what was read back is what was sent.
-
-pub mod readback;

@@ -1,0 +1,209 @@
+//! `doctor`, `backup`, `restore` through the binary.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::Sandbox;
+
+fn with_goal() -> Sandbox {
+    let sandbox = Sandbox::new();
+    for args in [
+        vec!["bootstrap", "--goal-id", "demo", "--title", "Demo"],
+        vec![
+            "todo",
+            "add",
+            "--goal-id",
+            "demo",
+            "--role",
+            "agent",
+            "--text",
+            "Measure once",
+        ],
+    ] {
+        sandbox.loopx(args).packet();
+    }
+    sandbox
+}
+
+fn todos(sandbox: &Sandbox) -> Value {
+    sandbox
+        .loopx(["todo", "list", "--goal-id", "demo"])
+        .packet()["todos"]
+        .clone()
+}
+
+fn status_of(packet: &Value, check: &str) -> String {
+    let findings = packet["findings"].as_array().expect("findings");
+    let found = findings.iter().find(|finding| finding["check"] == check);
+    found.unwrap_or_else(|| panic!("no finding {check}: {packet}"))["status"]
+        .as_str()
+        .expect("a status")
+        .to_owned()
+}
+
+fn wipe(sandbox: &Sandbox) {
+    fs::remove_dir_all(sandbox.project().join(".loopx")).expect("removed");
+}
+
+#[test]
+fn a_lost_disk_comes_back_from_a_backup() {
+    let sandbox = with_goal();
+    let before = todos(&sandbox);
+    let written = sandbox.loopx(["backup", "--out", "../copy"]).packet();
+    assert_eq!(
+        (written["verified"].as_bool(), written["action"].as_str()),
+        (Some(true), Some("backup"))
+    );
+    wipe(&sandbox);
+    let preview = sandbox.loopx(["restore", "--from", "../copy"]).packet();
+    assert_eq!(preview["dry_run"], true);
+    assert!(
+        !sandbox.project().join(".loopx").exists(),
+        "a preview writes nothing"
+    );
+    sandbox
+        .loopx(["restore", "--from", "../copy", "--execute"])
+        .packet();
+    assert_eq!(todos(&sandbox), before);
+    sandbox
+        .loopx(["restore", "--from", "../copy", "--execute"])
+        .packet();
+    sandbox
+        .loopx([
+            "todo",
+            "add",
+            "--goal-id",
+            "demo",
+            "--role",
+            "agent",
+            "--text",
+            "More",
+        ])
+        .packet();
+    assert_eq!(
+        status_of(&sandbox.loopx(["doctor"]).packet(), "store"),
+        "ok"
+    );
+}
+
+#[test]
+fn a_restore_never_replaces_other_state() {
+    let sandbox = with_goal();
+    sandbox.loopx(["backup", "--out", "../copy"]).packet();
+    sandbox
+        .loopx([
+            "todo",
+            "add",
+            "--goal-id",
+            "demo",
+            "--role",
+            "agent",
+            "--text",
+            "Later",
+        ])
+        .packet();
+    let before = sandbox.tree();
+    let refused = sandbox
+        .loopx(["restore", "--from", "../copy", "--execute"])
+        .refusal();
+    assert_eq!(refused["error_code"], "restore_target_not_empty");
+    assert_eq!(sandbox.tree(), before);
+}
+
+#[test]
+fn a_damaged_backup_or_a_full_folder_is_refused() {
+    let sandbox = with_goal();
+    sandbox.loopx(["backup", "--out", "../copy"]).packet();
+    let again = sandbox.loopx(["backup", "--out", "../copy"]).refusal();
+    assert_eq!(again["error_code"], "backup_target_not_empty");
+    sandbox.loopx(["backup", "--verify", "../copy"]).packet();
+    let store = sandbox.root().join("copy/runtime/state.sqlite3");
+    let mut bytes = fs::read(&store).expect("the copied store");
+    bytes[40] ^= 1;
+    fs::write(&store, bytes).expect("changed");
+    for args in [
+        vec!["backup", "--verify", "../copy"],
+        vec!["restore", "--from", "../copy", "--execute"],
+    ] {
+        assert_eq!(
+            sandbox.loopx(args).refusal()["error_code"],
+            "backup_corrupt"
+        );
+    }
+    let both = sandbox
+        .loopx(["backup", "--out", "a", "--verify", "b", "--format", "json"])
+        .run();
+    assert_eq!(both.code, Some(2));
+}
+
+#[test]
+fn everything_of_a_backup_is_owner_only() {
+    let sandbox = with_goal();
+    sandbox.loopx(["backup", "--out", "../copy"]).packet();
+    let mut queue = vec![sandbox.root().join("copy")];
+    while let Some(path) = queue.pop() {
+        let metadata = fs::metadata(&path).expect("there");
+        assert_eq!(
+            metadata.permissions().mode() & 0o077,
+            0,
+            "{}",
+            path.display()
+        );
+        if metadata.is_dir() {
+            queue.extend(
+                fs::read_dir(&path)
+                    .expect("a folder")
+                    .map(|entry| entry.expect("an entry").path()),
+            );
+        }
+    }
+}
+
+#[test]
+fn doctor_finds_loose_rights_and_mends_them_only_when_asked() {
+    let sandbox = with_goal();
+    let store = sandbox.project().join(".loopx/runtime/state.sqlite3");
+    loosen(&store);
+    let looked = sandbox.loopx(["doctor"]).packet();
+    assert_eq!(status_of(&looked, "permissions"), "warning");
+    assert_eq!(looked["repairs"][0]["done"], false);
+    assert_eq!(mode(&store), 0o644);
+    let mended = sandbox.loopx(["doctor", "--execute"]).packet();
+    assert_eq!(status_of(&mended, "permissions"), "ok");
+    assert_eq!(mode(&store), 0o600);
+}
+
+#[test]
+fn doctor_says_what_is_wrong_and_leaves_every_byte() {
+    let sandbox = with_goal();
+    let store = sandbox.project().join(".loopx/runtime/state.sqlite3");
+    let mut bytes = fs::read(&store).expect("a store");
+    bytes[..16].fill(0);
+    fs::write(&store, &bytes).expect("damaged");
+    let looked = sandbox.loopx(["doctor", "--execute"]).refusal();
+    assert_eq!(status_of(&looked, "store"), "failed");
+    assert_eq!(fs::read(&store).expect("a store"), bytes);
+}
+
+#[test]
+fn doctor_names_the_versions_at_work() {
+    let versions = Sandbox::new().loopx(["doctor"]).packet()["versions"].clone();
+    assert_eq!(versions["loopx"], env!("CARGO_PKG_VERSION"));
+    assert!(
+        versions["zone_database"]
+            .as_str()
+            .is_some_and(|text| text.starts_with("20"))
+    );
+    assert!(versions["sqlite"].is_string() && versions["git"].is_string());
+}
+
+fn loosen(path: &Path) {
+    fs::set_permissions(path, fs::Permissions::from_mode(0o644)).expect("a mode");
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("there").permissions().mode() & 0o777
+}
