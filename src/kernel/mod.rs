@@ -7,4 +7,5 @@ pub mod periodic_report;
 pub mod quota;
 pub mod replan;
 pub mod todo;
+pub mod zone;
 pub mod zones;

@@ -4,4 +4,5 @@ pub mod channel;
 pub mod clock;
 pub mod host;
 pub mod ids;
+pub mod source;
 pub mod tools;

@@ -12,3 +12,4 @@ pub mod readiness;
 pub mod run;
 pub mod state;
 pub mod trigger;
+pub mod window;

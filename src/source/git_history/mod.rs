@@ -2,7 +2,8 @@
 //!
 //! | file | does |
 //! |---|---|
-//! | `reading` | the adapter: at most four calls of git, then a snapshot |
+//! | `adapter` | the port: one walk for the newest fact and the snapshot |
+//! | `reading` | at most four calls of git, then a snapshot |
 //! | `call` | the hardened calls |
 //! | `walk` | what git printed, as values |
 //! | `message`, `side`, `select` | which commits count, and as what |
@@ -10,6 +11,7 @@
 //!
 //! It never writes, fetches or runs hooks, and shows no author, mail address or path of the machine.
 
+mod adapter;
 mod call;
 mod items;
 mod message;
@@ -20,6 +22,5 @@ mod side;
 mod walk;
 mod words;
 
+pub(crate) use adapter::GitHistory;
 pub(crate) use program::find as find_program;
-pub(crate) use reading::{Reason, Repository, Snapshot};
-pub(crate) use words::Language;

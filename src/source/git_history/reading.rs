@@ -1,4 +1,4 @@
-//! The adapter: reads a repository once and answers for a window.
+//! Reads a repository once and answers for a window.
 
 use std::path::Path;
 
