@@ -11,6 +11,10 @@ use crate::port::ids::SystemIds;
 use crate::port::tools::{Found, Tool, Tools};
 use crate::provider::lark;
 use crate::source::git_history;
+use crate::port::source::{SourceAdapter, SourceOpener, SourceRequest};
+use crate::source::facts_file::FactsFile;
+use crate::source::git_history::GitHistory;
+use crate::source::project_progress::ProjectProgress;
 use crate::workspace::{Workspace, env};
 
 /// Builds the ports of one command.
@@ -43,6 +47,19 @@ impl Tools for Programs {
         match tool {
             Tool::Git => git_history::find_program(),
             Tool::Channel => lark::find_program(),
+        }
+    }
+}
+
+/// Opens the built-in sources.
+pub(crate) struct BuiltinSources;
+
+impl SourceOpener for BuiltinSources {
+    fn open(&self, request: SourceRequest) -> Box<dyn SourceAdapter> {
+        match request {
+            SourceRequest::GitHistory(folder) => Box::new(GitHistory::at(folder)),
+            SourceRequest::FactsFile(path) => Box::new(FactsFile::at(path)),
+            SourceRequest::ProjectProgress(reading) => Box::new(ProjectProgress::new(reading)),
         }
     }
 }

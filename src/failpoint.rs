@@ -61,6 +61,9 @@ points! {
     HandoffCommitted = "handoff_committed" by &["handoff prepare", "handoff adopt"];
     PauseCommitted = "pause_committed" by &["refresh-state"];
     RegistryReplaced = "registry_replaced" by &["bootstrap", "register-agent", "configure-goal", "goal-lifecycle", "operator-gate"];
+    // generate: docs/spec/generate.md 2
+    ReportFolderBuilt = "report_folder_built" by &["periodic-report generate"];
+    ReportPublished = "report_published" by &["periodic-report generate"];
     // report hooks: docs/spec/periodic-report-runtime.md 16
     HookReturned = "hook_returned" by &["refresh-state", "turn run-once"];
     HookReceiptCommitted = "hook_receipt_committed" by &["refresh-state", "turn run-once"];

@@ -7,6 +7,7 @@
 mod args;
 mod emit;
 mod extension;
+mod generate;
 mod goal;
 mod input;
 mod kernel_reply;

@@ -4,9 +4,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::args::{InspectProfileArgs, PeriodicReportArgs, PeriodicReportCommand as Command};
+use super::args::{
+    Global, InspectProfileArgs, PeriodicReportArgs, PeriodicReportCommand as Command,
+};
 use super::emit::{Layout, REPORT_ERROR_SCHEMA, Reply};
-use super::input;
+use super::{generate, input};
 use crate::contract::error::ErrorCode;
 use crate::contract::packet::Refusal;
 use crate::contract::periodic_report::activation::ProfilePreset;
@@ -16,8 +18,9 @@ use crate::kernel::periodic_report::activation;
 use crate::render::{packet_text, report_text};
 
 /// Runs one report command.
-pub(super) fn run(args: &PeriodicReportArgs) -> Reply {
+pub(super) fn run(args: &PeriodicReportArgs, global: &Global) -> Reply {
     let (contract, request) = match &args.command {
+        Command::Generate(args) => return generate::run(args, global),
         Command::InspectProfile(args) => return inspect_profile(args),
         Command::EvaluateTrigger(args) => (ReportContract::EvaluateTrigger, args),
         Command::ComposeRun(args) => (ReportContract::ComposeRun, args),

@@ -46,7 +46,7 @@ fn parse(argv: &[OsString]) -> Result<Cli, clap::Error> {
 /// One arm a family: `Command::Family(args) => family::run(args, &global)`.
 fn dispatch(cli: Cli) -> Reply {
     match cli.command {
-        Command::PeriodicReport(args) => periodic_report::run(&args),
+        Command::PeriodicReport(args) => periodic_report::run(&args, &cli.global),
         Command::Bootstrap(args) => goal::bootstrap(&args, &cli.global),
         Command::RegisterAgent(args) => goal::register(&args, &cli.global),
         Command::ConfigureGoal(args) => goal::configure(&args, &cli.global),

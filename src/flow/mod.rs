@@ -6,6 +6,7 @@
 pub mod backup;
 pub mod doctor;
 pub mod extension;
+pub mod generate;
 pub mod goal;
 pub mod inbox;
 mod mode;

@@ -43,6 +43,8 @@ pub(crate) fn render(
         let reason = "could not be written; report this as a defect";
         ContractError::coded(ErrorCode::InternalError, "the page", reason)
     })?;
+    // The template engine drops the last line feed of a template.
+    out.push('\n');
     Ok(out)
 }
 

@@ -1,6 +1,7 @@
 //! How a packet or document looks: pure text.
 
 pub(crate) mod escape;
+pub(crate) mod generate_text;
 pub(crate) mod html;
 pub(crate) mod labels;
 pub(crate) mod link;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `database` | how every database of the product is made, opened, migrated and written |
 //! | `private_file` | owner-only files: atomic replacement, create-once, reads that follow no link |
+//! | `report_folder` | reports on disk: three files that appear together or not at all |
 //! | `inbox` | the database of one inbox and its exports |
 //! | `lock` | advisory locks in one fixed order |
 //! | `backup` | copies of all of it in one folder, proved and brought back |
@@ -23,6 +24,7 @@ pub mod journal;
 pub mod lock;
 pub mod maintenance;
 pub mod private_file;
+pub mod report_folder;
 pub mod schema;
 pub mod state;
 

@@ -4,5 +4,6 @@ pub mod entrypoint;
 pub mod env;
 mod locate;
 pub mod scratch;
+pub mod zone;
 
 pub use locate::{Workspace, find_project};

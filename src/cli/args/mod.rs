@@ -15,7 +15,10 @@ pub(super) use extension::{
     CapabilityArgs, CapabilityCommand, ExtensionArgs, ExtensionCommand, SourceArgs,
 };
 pub(super) use manual::{CompletionsArgs, ManArgs};
-pub(super) use periodic_report::{InspectProfileArgs, PeriodicReportArgs, PeriodicReportCommand};
+pub(super) use periodic_report::{
+    GenerateArgs, InspectProfileArgs, LanguageName, PeriodicReportArgs, PeriodicReportCommand,
+    PrintName,
+};
 
 /// Local-first control plane for long-running agent goals.
 #[derive(Debug, Parser)]

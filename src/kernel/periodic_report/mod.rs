@@ -7,6 +7,7 @@ pub mod delivery;
 pub mod document;
 pub mod editorial;
 pub mod generation;
+pub mod goal_facts;
 pub mod materiality;
 pub mod readiness;
 pub mod run;
