@@ -12,7 +12,7 @@ use crate::contract::periodic_report::vocabulary::SourceStatus;
 use crate::contract::time::{Timestamp, Window};
 
 /// A wrongly dated commit hides what is behind it; the walk goes this much further back.
-const SLACK_SECONDS: i64 = 30 * 24 * 60 * 60;
+const MARGIN_SECONDS: i64 = 30 * 24 * 60 * 60;
 /// How many of the newest commits are read to find the newest fact before the window is known.
 const NEWEST: usize = 20_000;
 
@@ -94,7 +94,7 @@ pub(crate) struct Repository {
 impl Repository {
     /// Walks what a window needs.
     pub(crate) fn for_window(folder: &Path, window: &Window) -> Result<Self, Reason> {
-        let floor = window.start_at().unix_seconds() - SLACK_SECONDS;
+        let floor = window.start_at().unix_seconds() - MARGIN_SECONDS;
         Self::walk(Git::at(folder), Reach::Since(floor), floor)
     }
 
@@ -135,7 +135,7 @@ impl Repository {
 
     /// Walks again when the window reaches further back than the walk did.
     pub(crate) fn reaching(self, window: &Window) -> Result<Self, Reason> {
-        let floor = window.start_at().unix_seconds() - SLACK_SECONDS;
+        let floor = window.start_at().unix_seconds() - MARGIN_SECONDS;
         match floor < self.floor {
             true => Self::walk(self.git, Reach::Since(floor), floor),
             false => Ok(self),
