@@ -81,7 +81,7 @@ pub(super) fn print(reply: &Reply, format: Format) -> ExitCode {
 fn in_format(packet: &Value, layout: Layout, format: Format) -> String {
     match format {
         Format::Markdown => layout(packet),
-        Format::Json => json::pretty(packet).unwrap_or_default(),
+        Format::Json | Format::Digest => json::pretty(packet).unwrap_or_default(),
     }
 }
 

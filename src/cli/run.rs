@@ -9,7 +9,7 @@ use clap::{CommandFactory, FromArgMatches};
 
 use super::args::{Cli, Command, Format};
 use super::emit::{self, Reply};
-use super::{extension, goal, maintenance, manual, periodic_report, todo};
+use super::{extension, goal, handoff, maintenance, manual, periodic_report, todo};
 use crate::contract::error::ErrorCode;
 use crate::contract::packet::Refusal;
 use crate::failpoint;
@@ -40,7 +40,12 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn parse(argv: &[OsString]) -> Result<Cli, clap::Error> {
     let mut command = Cli::command();
     let matches = command.try_get_matches_from_mut(argv)?;
-    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
+    if cli.global.format == Format::Digest && !cli.command.prints_digests() {
+        let text = "--format digest is for `handoff inspect` alone";
+        return Err(command.error(ErrorKind::ArgumentConflict, text));
+    }
+    Ok(cli)
 }
 
 /// One arm a family: `Command::Family(args) => family::run(args, &global)`.
@@ -54,6 +59,7 @@ fn dispatch(cli: Cli) -> Reply {
         Command::OperatorGate(args) => goal::operator_gate(&args, &cli.global),
         Command::Todo(args) => todo::run(&args, &cli.global),
         Command::TaskLease(args) => todo::lease(&args, &cli.global),
+        Command::Handoff(args) => handoff::run(&args, &cli.global),
         Command::Extension(args) => extension::run(&args, &cli.global),
         Command::Capability(args) => extension::capability(&args, &cli.global),
         Command::Doctor(args) => maintenance::doctor(&args, &cli.global),

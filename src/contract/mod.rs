@@ -11,6 +11,7 @@ pub mod error;
 pub mod event;
 pub mod extension;
 pub mod goal;
+pub mod handoff;
 pub mod ids;
 pub mod inbox;
 pub mod json;

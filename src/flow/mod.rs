@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod extension;
 pub mod generate;
 pub mod goal;
+pub mod handoff;
 pub mod inbox;
 mod mode;
 pub mod open;

@@ -1,6 +1,7 @@
 //! What loopx decides: pure functions and state machines over contract types.
 
 pub mod extension;
+pub mod handoff;
 pub mod inbox;
 pub mod lease;
 pub mod periodic_report;

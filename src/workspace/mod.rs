@@ -1,5 +1,6 @@
 //! Where things are: the project, the registry, the runtime root, the environment.
 
+pub mod contained;
 pub mod entrypoint;
 pub mod env;
 mod locate;

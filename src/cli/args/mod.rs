@@ -2,6 +2,7 @@
 
 mod extension;
 pub(super) mod goal;
+pub(super) mod handoff;
 pub(super) mod maintenance;
 mod manual;
 mod periodic_report;
@@ -76,6 +77,9 @@ pub(super) enum Format {
     Markdown,
     /// One JSON object
     Json,
+    /// One JSON object with its digests; `handoff inspect` alone
+    #[value(hide = true)]
+    Digest,
 }
 
 /// The command families.
@@ -97,6 +101,8 @@ pub(super) enum Command {
     OperatorGate(goal::OperatorGateArgs),
     /// Hold a todo for exclusive work for a while
     TaskLease(todo::TaskLeaseArgs),
+    /// Pass a todo from one session or agent to the next
+    Handoff(handoff::HandoffArgs),
     /// Install, verify and switch optional providers
     Extension(ExtensionArgs),
     /// See what the program and its extensions can do

@@ -1,0 +1,353 @@
+//! `handoff` through the binary: revision-guarded, moved once, replayed harmlessly.
+
+use serde_json::{Value, json};
+
+use crate::support::{Run, Sandbox};
+
+struct Goal {
+    sandbox: Sandbox,
+    todo: String,
+}
+
+impl Goal {
+    fn owned_by_lane_a() -> Self {
+        let sandbox = Sandbox::new();
+        sandbox.loopx(["bootstrap", "--goal-id", "demo"]).packet();
+        for agent in ["lane-a", "lane-b", "lane-c"] {
+            let args = [
+                "register-agent",
+                "--goal-id",
+                "demo",
+                "--agent-id",
+                agent,
+                "--execute",
+            ];
+            sandbox.loopx(args).packet();
+        }
+        let add = [
+            "todo",
+            "add",
+            "--goal-id",
+            "demo",
+            "--role",
+            "agent",
+            "--text",
+            "carry on",
+        ];
+        let added = sandbox.loopx(add).packet();
+        let todo = added["todo_id"].as_str().expect("an id").to_owned();
+        let goal = Self { sandbox, todo };
+        let claim = ["--claimed-by", "lane-a", "--agent-id", "lane-a"];
+        goal.todo_command("claim", &claim).packet();
+        let context = json!({"work_summary": "half done", "next_steps": ["the rest"], "source_refs": ["table-1"]});
+        goal.sandbox.file("note.json", context.to_string());
+        goal
+    }
+
+    fn todo_command(&self, word: &str, more: &[&str]) -> Run<'_> {
+        let head = [
+            "todo",
+            word,
+            "--goal-id",
+            "demo",
+            "--todo-id",
+            self.todo.as_str(),
+        ];
+        self.sandbox.loopx(head.iter().chain(more).copied())
+    }
+
+    fn revision(&self) -> String {
+        let list = self
+            .sandbox
+            .loopx(["todo", "list", "--goal-id", "demo"])
+            .packet();
+        list["provider_revision"]
+            .as_str()
+            .expect("a revision")
+            .to_owned()
+    }
+
+    fn owner(&self) -> Value {
+        let list = self
+            .sandbox
+            .loopx(["todo", "list", "--goal-id", "demo"])
+            .packet();
+        let todos = list["todos"].as_array().expect("todos").clone();
+        let found = todos
+            .iter()
+            .find(|todo| todo["todo_id"] == self.todo.as_str());
+        found.expect("the todo")["claimed_by"].clone()
+    }
+
+    fn handoff(&self, word: &str, agent: &str, session: &str, more: &[&str]) -> Run<'_> {
+        let todo = self.todo.as_str();
+        let head = [
+            "handoff",
+            word,
+            "--goal-id",
+            "demo",
+            "--todo-id",
+            todo,
+            "--agent-id",
+            agent,
+            "--session-id",
+            session,
+        ];
+        self.sandbox.loopx(head.iter().chain(more).copied())
+    }
+
+    fn prepare(&self, operation: &str, revision: &str) -> Run<'_> {
+        let more = [
+            "--operation-id",
+            operation,
+            "--expected-revision",
+            revision,
+            "--from-context",
+            "note.json",
+        ];
+        self.handoff("prepare", "lane-a", "s1", &more)
+    }
+
+    fn adopt(&self, agent: &str, operation: &str, revision: &str) -> Run<'_> {
+        let more = ["--operation-id", operation, "--expected-revision", revision];
+        self.handoff("adopt", agent, "s2", &more)
+    }
+}
+
+fn text(packet: &Value, name: &str) -> String {
+    packet[name].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_prepared_todo_is_adopted_once_and_replays_write_nothing() {
+    let goal = Goal::owned_by_lane_a();
+    let prepared = goal.prepare("op-1", &goal.revision()).packet();
+    assert_eq!(prepared["note_readback_verified"], true);
+    let revision = text(&prepared, "provider_revision");
+    assert_eq!(revision, goal.revision());
+    let before = goal.sandbox.tree();
+    let seen = goal.handoff("inspect", "lane-b", "s2", &[]).packet();
+    assert_eq!(
+        (seen["note_state"].as_str(), seen["can_adopt"].as_bool()),
+        (Some("current"), Some(true))
+    );
+    assert_eq!(
+        goal.handoff("inspect", "lane-b", "s1", &[]).packet()["can_adopt"],
+        false
+    );
+    assert_eq!(goal.sandbox.tree(), before);
+    let adopted = goal.adopt("lane-b", "op-2", &revision).packet();
+    assert_eq!(
+        (
+            adopted["current_authority_verified"].as_bool(),
+            adopted["result"].as_str()
+        ),
+        (Some(true), Some("applied"))
+    );
+    assert_eq!(goal.owner(), "lane-b");
+    let after = goal.revision();
+    let again = goal.adopt("lane-b", "op-2", &revision).packet();
+    assert_eq!(
+        (again["result"].as_str(), goal.revision()),
+        (Some("replayed"), after)
+    );
+}
+
+#[test]
+fn a_change_of_the_todo_refuses_and_an_unrelated_one_does_not() {
+    let goal = Goal::owned_by_lane_a();
+    let prepared = text(
+        &goal.prepare("op-1", &goal.revision()).packet(),
+        "provider_revision",
+    );
+    goal.todo_command("update", &["--agent-id", "lane-a", "--priority", "P0"])
+        .packet();
+    let refused = goal.adopt("lane-b", "op-2", &prepared).refusal();
+    assert_eq!(refused["error_code"], "provider_revision_mismatch");
+    assert_eq!(text(&refused, "provider_revision"), goal.revision());
+    assert_eq!(goal.owner(), "lane-a");
+    let prepared = text(
+        &goal.prepare("op-3", &goal.revision()).packet(),
+        "provider_revision",
+    );
+    goal.sandbox
+        .loopx([
+            "todo",
+            "add",
+            "--goal-id",
+            "demo",
+            "--role",
+            "agent",
+            "--text",
+            "another",
+        ])
+        .packet();
+    goal.adopt("lane-b", "op-4", &prepared).packet();
+    let refused = goal.adopt("lane-c", "op-5", &prepared).refusal();
+    assert_eq!(refused["error_code"], "provider_revision_mismatch");
+    assert_eq!(goal.owner(), "lane-b");
+}
+
+#[test]
+fn a_hand_edit_of_the_roster_makes_a_handoff_stale() {
+    let goal = Goal::owned_by_lane_a();
+    let prepared = text(
+        &goal.prepare("op-1", &goal.revision()).packet(),
+        "provider_revision",
+    );
+    let registry = goal.sandbox.project().join(".loopx/registry.json");
+    let edited = std::fs::read_to_string(&registry)
+        .expect("a registry")
+        .replace("\"title\": \"demo\"", "\"title\": \"edited\"");
+    std::fs::write(&registry, edited).expect("written");
+    let refused = goal.adopt("lane-b", "op-2", &prepared).refusal();
+    assert_eq!(refused["error_code"], "provider_revision_mismatch");
+    let prepared = text(
+        &goal.prepare("op-3", &goal.revision()).packet(),
+        "provider_revision",
+    );
+    goal.adopt("lane-b", "op-4", &prepared).packet();
+}
+
+#[test]
+fn an_operation_id_is_for_one_request() {
+    let goal = Goal::owned_by_lane_a();
+    let prepared = text(
+        &goal.prepare("op-1", &goal.revision()).packet(),
+        "provider_revision",
+    );
+    let refused = goal.adopt("lane-b", "op-1", &prepared).refusal();
+    assert_eq!(refused["error_code"], "operation_id_conflict");
+}
+
+#[test]
+fn a_replay_after_the_todo_moved_on_says_so() {
+    let goal = Goal::owned_by_lane_a();
+    let prepared = text(
+        &goal.prepare("op-1", &goal.revision()).packet(),
+        "provider_revision",
+    );
+    goal.adopt("lane-b", "op-2", &prepared).packet();
+    let done = ["--agent-id", "lane-b", "--evidence", "done"];
+    goal.todo_command("complete", &done).packet();
+    let replay = goal.adopt("lane-b", "op-2", &prepared).refusal();
+    assert_eq!(
+        (
+            replay["result"].as_str(),
+            replay["current_authority_verified"].as_bool()
+        ),
+        (Some("replayed"), Some(false))
+    );
+}
+
+#[test]
+fn preconditions_are_typed() {
+    let goal = Goal::owned_by_lane_a();
+    let revision = goal.revision();
+    let more = [
+        "--operation-id",
+        "o",
+        "--expected-revision",
+        revision.as_str(),
+        "--rationale",
+        "why",
+    ];
+    let refused = goal.handoff("prepare", "lane-b", "s1", &more).refusal();
+    assert_eq!(refused["error_code"], "continuation_owner_required");
+    assert_eq!(
+        goal.adopt("lane-b", "o", &revision).refusal()["error_code"],
+        "continuation_not_ready"
+    );
+    let unknown = goal.handoff("inspect", "lane-z", "s1", &[]).refusal();
+    assert_eq!(unknown["error_code"], "actor_not_registered");
+    let prepared = text(
+        &goal.prepare("op-1", &revision).packet(),
+        "provider_revision",
+    );
+    let missing = [
+        "--operation-id",
+        "o",
+        "--expected-revision",
+        prepared.as_str(),
+        "--artifact",
+        "gone.txt",
+    ];
+    let refused = goal.handoff("adopt", "lane-b", "s2", &missing).refusal();
+    assert_eq!(refused["error_code"], "continuation_not_ready");
+    let escaping = goal
+        .handoff(
+            "inspect",
+            "lane-b",
+            "s2",
+            &["--artifact", "../x", "--format", "json"],
+        )
+        .run();
+    assert_eq!(
+        (
+            escaping.code,
+            escaping.json()["error_code"].as_str().map(str::to_owned)
+        ),
+        (Some(2), Some("invalid_continuation_request".to_owned()))
+    );
+}
+
+#[test]
+fn a_leased_todo_does_not_change_its_owner() {
+    let goal = Goal::owned_by_lane_a();
+    let todo = goal.todo.as_str();
+    let acquire = [
+        "task-lease",
+        "acquire",
+        "--goal-id",
+        "demo",
+        "--todo-id",
+        todo,
+        "--owner",
+        "lane-a",
+        "--idempotency-key",
+        "k1",
+    ];
+    goal.sandbox.loopx(acquire).packet();
+    let prepared = text(
+        &goal.prepare("op-1", &goal.revision()).packet(),
+        "provider_revision",
+    );
+    let refused = goal.adopt("lane-b", "op-2", &prepared).refusal();
+    assert_eq!(refused["error_code"], "continuation_lease_unsupported");
+    let more = [
+        "--operation-id",
+        "op-3",
+        "--expected-revision",
+        prepared.as_str(),
+        "--task-lease-idempotency-key",
+        "k1",
+    ];
+    let kept = goal.handoff("adopt", "lane-a", "s2", &more).packet();
+    assert_eq!(
+        (kept["claim"].as_str(), goal.revision()),
+        (Some("already_owned"), prepared)
+    );
+}
+
+#[test]
+fn a_preview_writes_nothing() {
+    let goal = Goal::owned_by_lane_a();
+    let prepared = text(
+        &goal.prepare("op-1", &goal.revision()).packet(),
+        "provider_revision",
+    );
+    let before = goal.sandbox.tree();
+    let more = [
+        "--operation-id",
+        "op-2",
+        "--expected-revision",
+        prepared.as_str(),
+        "--dry-run",
+    ];
+    let shown = goal.handoff("adopt", "lane-b", "s2", &more).packet();
+    assert_eq!(
+        (shown["dry_run"].as_bool(), shown["claim"].as_str()),
+        (Some(true), Some("transferred"))
+    );
+    assert_eq!(goal.sandbox.tree(), before);
+}
