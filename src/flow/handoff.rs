@@ -20,6 +20,8 @@ use crate::contract::handoff::{self, Context, Note};
 use crate::contract::ids::{AgentId, GoalId, TodoId};
 use crate::contract::packet::Refusal;
 use crate::contract::todo::Todo;
+use crate::failpoint;
+use crate::failpoint::Point;
 use crate::kernel::handoff::{self as decide, Adoption, NoteState, Seal, Watch};
 use crate::kernel::todo::{self as rules, LeaseProof};
 use crate::store::StoreError;
@@ -175,6 +177,7 @@ pub fn prepare(
         super::todo::store_change(&mut tx, &before, &after, draft)?;
         seal(&tx, operation, (&intent, &after, &subject.agent))?;
         tx.commit()?;
+        failpoint!(Point::HandoffCommitted);
     }
     writer.bring_up_exports(&subject.goal, ports.now);
     let todo = stored(writer.rows(), subject)?;
@@ -283,6 +286,7 @@ pub fn adopt(
     }
     let sealed = seal(&tx, operation, (&intent, &before, &target.agent))?;
     tx.commit()?;
+    failpoint!(Point::HandoffCommitted);
     writer.bring_up_exports(&subject.goal, ports.now);
     let todo = stored(writer.rows(), subject)?;
     packet["provider_revision"] = json!(revision(writer.rows(), &subject.goal)?);

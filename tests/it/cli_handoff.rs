@@ -351,3 +351,36 @@ fn a_preview_writes_nothing() {
     );
     assert_eq!(goal.sandbox.tree(), before);
 }
+
+#[test]
+fn a_killed_handoff_is_finished_by_its_repetition() {
+    let goal = Goal::owned_by_lane_a();
+    let revision = goal.revision();
+    let killed = goal
+        .prepare("op-1", &revision)
+        .env("LOOPX_FAILPOINT", "handoff_committed")
+        .run();
+    assert_eq!(killed.code, None, "killed by a signal");
+    let again = goal.prepare("op-1", &revision).packet();
+    assert_eq!(
+        (
+            again["result"].as_str(),
+            again["note_readback_verified"].as_bool()
+        ),
+        (Some("replayed"), Some(true))
+    );
+    let prepared = text(&again, "provider_revision");
+    let killed = goal
+        .adopt("lane-b", "op-2", &prepared)
+        .env("LOOPX_FAILPOINT", "handoff_committed")
+        .run();
+    assert_eq!((killed.code, goal.owner()), (None, Value::from("lane-b")));
+    let again = goal.adopt("lane-b", "op-2", &prepared).packet();
+    assert_eq!(
+        (
+            again["result"].as_str(),
+            again["current_authority_verified"].as_bool()
+        ),
+        (Some("replayed"), Some(true))
+    );
+}
