@@ -97,6 +97,7 @@ impl<'a> Builder<'a> {
             script: SCRIPT,
             symbols: self.symbols(),
             title: prepare(&self.document.title, limit::TITLE),
+            heading: self.heading(),
             kicker: Kicker {
                 text: kicker.map_or(Cow::Borrowed(self.labels.kicker), |text| prepare(text, 120)),
                 is_own: kicker.is_none(),
@@ -114,6 +115,16 @@ impl<'a> Builder<'a> {
             sections: self.sections(),
             appendix: self.appendix(markdown),
             markdown,
+        }
+    }
+
+    /// A date must not break at its hyphens: a period at the end of the title stays in one piece.
+    fn heading(&self) -> (String, String) {
+        let title = prepare(&self.document.title, limit::TITLE);
+        let period = self.period();
+        match title.strip_suffix(period.as_str()) {
+            Some(rest) if !rest.is_empty() && !period.is_empty() => (rest.to_owned(), period),
+            _ => (title.into_owned(), String::new()),
         }
     }
 

@@ -28,6 +28,8 @@ pub(super) struct Page<'a> {
     pub script: &'static str,
     pub symbols: Vec<Symbol>,
     pub title: Text<'a>,
+    /// The title in two parts: what it ends with keeps together when it is the period.
+    pub heading: (String, String),
     pub kicker: Kicker<'a>,
     pub period: String,
     pub lead: Option<Text<'a>>,

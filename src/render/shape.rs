@@ -154,10 +154,11 @@ fn push_column(marks: &mut String, column: &Column, centre: f64, height: usize) 
     }
 }
 
-/// Returns the UTC date of a slice, with its weekday when there is room for one.
+/// Returns the UTC date that holds most of a slice, with its weekday when there is room for one.
 fn day_name(index: usize, days: usize, window: &Window, labels: &Labels) -> String {
     let step = TimeDelta::days(i64::try_from(index).unwrap_or(0));
-    let day: DateTime<Utc> = window.start_at().utc() + step;
+    // A local day seldom begins at midnight UTC; its middle lies in the date a reader expects.
+    let day: DateTime<Utc> = window.start_at().utc() + step + TimeDelta::hours(12);
     match days <= MAX_LABELS {
         true => {
             let weekday = day.weekday().num_days_from_monday() as usize;
