@@ -8,5 +8,6 @@ mod cli_maintenance;
 mod documents;
 mod golden;
 mod house;
+mod report_page;
 mod report_properties;
 mod support;
