@@ -1,19 +1,24 @@
 //! The door: builds the ports; the only file that names concrete providers, sources and hosts.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use crate::contract::channel::ids::ProfileName;
 use crate::contract::error::ErrorCode;
 use crate::contract::packet::Refusal;
 use crate::flow::Ports;
+use crate::flow::inbox::ports::Providers;
 use crate::host::exec::StructuredHost;
+use crate::port::channel::{ChannelProvider, ProgramChoice};
 use crate::port::clock::{Clock, SystemClock};
+use crate::port::events::EventStreams;
 use crate::port::ids::SystemIds;
 use crate::port::source::{SourceAdapter, SourceOpener, SourceRequest};
 use crate::port::tools::{Found, Tool, Tools};
-use crate::provider::lark;
+use crate::provider::lark::{self, Lark, LarkStreams};
 use crate::source::facts_file::FactsFile;
 use crate::source::git_history;
 use crate::source::git_history::GitHistory;
+use crate::source::git_placement::GitPlacement;
 use crate::source::project_progress::ProjectProgress;
 use crate::workspace::{Workspace, env};
 
@@ -28,7 +33,7 @@ pub(crate) fn ports(
         .map_err(|_| Refusal::new(ErrorCode::InputUnreadable, text))?;
     Ok(Ports {
         workspace,
-        now: SystemClock::new(env::test_hook(env::TEST_NOW).as_deref()).now(),
+        now: clock().now(),
         ids: Box::new(SystemIds),
         host: Box::new(StructuredHost),
         operation: operation.to_owned(),
@@ -61,5 +66,53 @@ impl SourceOpener for BuiltinSources {
             SourceRequest::FactsFile(path) => Box::new(FactsFile::at(path)),
             SourceRequest::ProjectProgress(reading) => Box::new(ProjectProgress::new(reading)),
         }
+    }
+}
+
+/// The version control around configuration files.
+pub(crate) const PLACEMENT: GitPlacement = GitPlacement;
+
+/// The clock of a command.
+pub(crate) fn clock() -> SystemClock {
+    SystemClock::new(env::test_hook(env::TEST_NOW).as_deref())
+}
+
+/// The providers of inbox commands.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct InboxProviders {
+    /// What the command line says about the program; it wins over the configuration.
+    pub(crate) choice: ProgramChoice,
+}
+
+impl InboxProviders {
+    fn choose(&self, program: Option<String>) -> ProgramChoice {
+        let mut choice = self.choice.clone();
+        choice.executable = choice.executable.or(program);
+        choice
+    }
+}
+
+impl Providers for InboxProviders {
+    fn channel(&self, program: Option<String>) -> Box<dyn ChannelProvider> {
+        Box::new(Lark::new(self.choose(program)))
+    }
+
+    fn streams(
+        &self,
+        program: Option<String>,
+        profile: ProfileName,
+        cwd: PathBuf,
+    ) -> Box<dyn EventStreams> {
+        let streams = LarkStreams::new(&self.choose(program), profile, cwd);
+        streams.catch_stop();
+        Box::new(streams)
+    }
+
+    fn locate(&self, program: &str) -> Option<ProgramChoice> {
+        lark::located(program)
+    }
+
+    fn is_compatible(&self, program: &str, profile: &ProfileName) -> bool {
+        lark::is_compatible(program, profile)
     }
 }

@@ -12,6 +12,8 @@ mod goal;
 mod handoff;
 mod input;
 mod kernel_reply;
+mod lark_collector;
+mod lark_inbox;
 mod maintenance;
 mod manual;
 mod periodic_report;

@@ -9,7 +9,7 @@ use clap::{CommandFactory, FromArgMatches};
 
 use super::args::{Cli, Command, Format};
 use super::emit::{self, Reply};
-use super::{extension, goal, handoff, maintenance, manual, periodic_report, todo};
+use super::{extension, goal, handoff, lark_inbox, maintenance, manual, periodic_report, todo};
 use crate::contract::error::ErrorCode;
 use crate::contract::packet::Refusal;
 use crate::failpoint;
@@ -61,6 +61,7 @@ fn dispatch(cli: Cli) -> Reply {
         Command::TaskLease(args) => todo::lease(&args, &cli.global),
         Command::Handoff(args) => handoff::run(&args, &cli.global),
         Command::Extension(args) => extension::run(&args, &cli.global),
+        Command::LarkInbox(args) => lark_inbox::run(&args, &cli.global),
         Command::Capability(args) => extension::capability(&args, &cli.global),
         Command::Doctor(args) => maintenance::doctor(&args, &cli.global),
         Command::Backup(args) => maintenance::backup(&args, &cli.global),

@@ -36,3 +36,60 @@ fn common_root(registry: &Path) -> Option<String> {
     let root = document.get("common_runtime_root").and_then(Value::as_str);
     root.filter(|root| !root.is_empty()).map(str::to_owned)
 }
+
+/// The entry of one goal as the registry has it, and the project it names.
+#[derive(Clone, Debug)]
+pub struct GoalEntry {
+    pub value: Value,
+    pub project: PathBuf,
+}
+
+/// The registry cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegistryUnreadable;
+
+impl Place {
+    /// Finds a goal; an entry that points to another registry is followed once.
+    pub fn goal_entry(&self, goal: &str) -> Result<Option<GoalEntry>, RegistryUnreadable> {
+        let registry = self.workspace.registry().to_path_buf();
+        let Some(value) = entry_in(&registry, goal)? else {
+            return Ok(None);
+        };
+        let source = value
+            .get("source_registry")
+            .and_then(Value::as_str)
+            .map(|path| folder_of(&registry).join(path));
+        let (registry, value) = match source {
+            Some(source) => match entry_in(&source, goal)? {
+                Some(value) => (source, value),
+                None => return Ok(None),
+            },
+            None => (registry, value),
+        };
+        let beside = folder_of(&registry).parent().unwrap_or(Path::new("/"));
+        let project = value
+            .get("repo")
+            .and_then(Value::as_str)
+            .map_or_else(|| beside.to_path_buf(), |repo| beside.join(repo));
+        Ok(Some(GoalEntry { value, project }))
+    }
+}
+
+fn folder_of(file: &Path) -> &Path {
+    file.parent().unwrap_or(Path::new("/"))
+}
+
+fn entry_in(registry: &Path, goal: &str) -> Result<Option<Value>, RegistryUnreadable> {
+    let bytes = match std::fs::read(registry) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(_) => return Err(RegistryUnreadable),
+    };
+    let document = json::parse_object(&bytes).map_err(|_| RegistryUnreadable)?;
+    let goals = document.get("goals").and_then(Value::as_array);
+    let entry = goals
+        .into_iter()
+        .flatten()
+        .find(|entry| entry["id"].as_str() == Some(goal));
+    Ok(entry.cloned())
+}

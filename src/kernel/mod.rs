@@ -1,5 +1,6 @@
 //! What loopx decides: pure functions and state machines over contract types.
 
+pub mod channel;
 pub mod extension;
 pub mod handoff;
 pub mod inbox;

@@ -2,7 +2,9 @@
 
 pub mod channel;
 pub mod clock;
+pub mod events;
 pub mod host;
 pub mod ids;
+pub mod placement;
 pub mod source;
 pub mod tools;

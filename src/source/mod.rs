@@ -2,4 +2,5 @@
 
 pub(crate) mod facts_file;
 pub(crate) mod git_history;
+pub(crate) mod git_placement;
 pub(crate) mod project_progress;

@@ -34,20 +34,22 @@ macro_rules! ranks {
 }
 
 ranks! {
-    Lane = 0;
-    Report = 1;
-    RequestEntry = 2;
-    TurnJournal = 3;
-    Capture = 4;
-    Binding = 5;
-    Target = 6;
-    Reaction = 7;
-    Settlement = 8;
-    Cursor = 9;
-    Archive = 10;
-    MachineConfiguration = 11;
-    Registry = 12;
-    Export = 13;
+    Collector = 0;
+    Lane = 1;
+    Report = 2;
+    RequestEntry = 3;
+    TurnJournal = 4;
+    Capture = 5;
+    Binding = 6;
+    Target = 7;
+    Outbound = 8;
+    Reaction = 9;
+    Settlement = 10;
+    Cursor = 11;
+    Archive = 12;
+    MachineConfiguration = 13;
+    Registry = 14;
+    Export = 15;
 }
 
 /// How long to wait for a lock.

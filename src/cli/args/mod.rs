@@ -3,6 +3,7 @@
 mod extension;
 pub(super) mod goal;
 pub(super) mod handoff;
+pub(super) mod lark_inbox;
 pub(super) mod maintenance;
 mod manual;
 mod periodic_report;
@@ -105,6 +106,8 @@ pub(super) enum Command {
     Handoff(handoff::HandoffArgs),
     /// Install, verify and switch optional providers
     Extension(ExtensionArgs),
+    /// Collect, read, answer and acknowledge the messages of a chat
+    LarkInbox(lark_inbox::LarkInboxArgs),
     /// See what the program and its extensions can do
     Capability(CapabilityArgs),
     /// Look at store, rights and programs; put right what needs no decision

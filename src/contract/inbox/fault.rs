@@ -55,6 +55,8 @@ pub enum InboxFault {
     RouteMismatch,
     #[error("routed Lark outbound send requires exactly one configured route_key")]
     RouteKeyRequired,
+    #[error("history catch-up requires one configured route_key")]
+    RouteKeyUnknown,
     #[error("single Lark inbox accepts only the default route")]
     DefaultRouteOnly,
     #[error("lark inbox reply source message is not captured by this inbox")]

@@ -6,6 +6,15 @@
 pub mod collector;
 pub mod config;
 pub mod cursor;
+pub mod drained;
 pub mod event;
 pub mod fault;
+pub mod gap;
+pub mod history_packet;
+pub mod link_evidence;
+pub mod mark_packet;
+pub mod outbound_packet;
+pub mod packet;
+pub mod run_packet;
+pub mod stream;
 pub mod words;

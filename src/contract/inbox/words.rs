@@ -22,3 +22,17 @@ pub const COLLECTOR_STATE: &str = ".loopx/runtime/lark-collector";
 pub const HISTORY_STATE: &str = ".loopx/inbox/.history";
 /// The installed services, below the runtime root.
 pub const SERVICES_FILE: &str = "lark-collectors.json";
+/// The place of a goal's inbox in its registry entry.
+pub const GOAL_INBOX: &str = "lark_event_inbox";
+/// The place of the inboxes of a goal's agents.
+pub const AGENT_INBOXES: &str = "lark_event_inboxes";
+/// The schema of the callback listener's status.
+pub const LISTENER_STATUS: &str = "lark_operation_callback_listener_status_v1";
+/// The family of its versions.
+pub const LISTENER_FAMILY: &str = "lark_operation_callback_listener_status_v";
+/// The schema of the list of installed services.
+pub const SERVICES: &str = "lark_collector_services_v0";
+/// The family of its versions.
+pub const SERVICES_FAMILY: &str = "lark_collector_services_v";
+/// The operation of a route change in lock records.
+pub const RECONCILE_OPERATION: &str = "lark_collector_route_reconcile";

@@ -1,1 +1,21 @@
 //! What happens with messages, in order: one file per command.
+//!
+//! Every command finds its configuration, then asks for the right to run, then opens what it needs. A preview changes nothing.
+
+pub mod ack;
+mod capture;
+pub mod catch_up;
+pub mod collector_run;
+pub mod context;
+pub mod drain;
+pub mod error;
+pub mod export;
+mod hole;
+pub mod ingest;
+mod lane;
+mod live_context;
+pub mod marks;
+pub mod material_review;
+pub mod outbound;
+mod pending;
+pub mod ports;

@@ -1,4 +1,9 @@
 //! What is decided about messages: whether one is addressed, what is stored of it, which window of history is read next.
 
 pub mod addressing;
+pub mod collector;
+pub mod gaps;
+pub mod history_page;
+pub mod history_window;
 pub mod ingest;
+pub mod live;

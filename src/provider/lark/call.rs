@@ -132,6 +132,19 @@ impl Program {
         Some(Self { words })
     }
 
+    /// Returns the program as it was found, for those who start it themselves.
+    pub(super) fn found(&self) -> Option<ProgramChoice> {
+        let mut words = self
+            .words
+            .iter()
+            .rev()
+            .map(|word| word.to_str().map(str::to_owned));
+        Some(ProgramChoice {
+            executable: words.next()?,
+            interpreter: words.next().flatten(),
+        })
+    }
+
     /// Builds one call of the program.
     pub(super) fn invocation(&self, profile: Option<&ProfileName>, tail: &[String]) -> Invocation {
         let mut args: Vec<OsString> = self.words[1..].to_vec();

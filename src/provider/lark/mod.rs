@@ -3,9 +3,13 @@
 mod argv;
 mod call;
 mod channel;
+mod events;
 mod failure;
 mod program;
 mod read;
+mod version;
 
 pub(crate) use channel::Lark;
+pub(crate) use events::LarkStreams;
 pub(crate) use program::find as find_program;
+pub(crate) use version::{is_compatible, located};

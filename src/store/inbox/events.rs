@@ -43,16 +43,15 @@ impl Inbox {
     pub fn store_events(
         &self,
         events: &[StoredEvent],
-        revisions: &[(String, String)],
+        revisions: &[(String, u64, String)],
     ) -> Result<Vec<bool>, StoreError> {
         let mut connection = self.writer()?;
         let batch = database::begin(&mut connection)?;
         let news = insert(&batch, events)?;
-        for (message_id, body) in revisions {
+        for (message_id, revision, body) in revisions {
             batch.execute(
-                "INSERT INTO revisions(message_id, revision, body_json) VALUES(?1, \
-                 1 + (SELECT COALESCE(MAX(revision), 0) FROM revisions WHERE message_id = ?1), ?2)",
-                params![message_id, body],
+                "INSERT INTO revisions(message_id, revision, body_json) VALUES(?1, ?2, ?3) ON CONFLICT DO NOTHING",
+                params![message_id, revision, body],
             )?;
         }
         batch.commit()?;

@@ -3,17 +3,9 @@
 use rusqlite::params;
 
 use super::{DAMAGED_ROW, Inbox};
+use crate::contract::inbox::gap::GapRow;
 use crate::contract::time::Timestamp;
 use crate::store::{StoreError, database};
-
-/// One possible hole; an open one has no end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GapRow {
-    pub route_key: String,
-    pub started_at: Timestamp,
-    pub ended_at: Option<Timestamp>,
-    pub reason: String,
-}
 
 impl Inbox {
     /// Reads the holes of a route, earliest first.

@@ -33,11 +33,10 @@ pub use attempts::{Attempt, AttemptState};
 pub use comments::CommentReplyRow;
 pub use events::{Counts, DrainedRow, Urgent};
 pub use exports::{ExportSurvey, Exporter};
-pub use gaps::GapRow;
 pub use marks::{Mark, MarkJournal, MarkPhase};
 pub use settle::MaterialRow;
 
-/// The migrations of an inbox database.
+/// The migrations of an inbox database, for maintenance.
 pub(in crate::store) const MIGRATIONS: database::Migrations = schema::INBOX;
 
 /// One inbox on disk.
@@ -74,6 +73,11 @@ impl Inbox {
     /// Tells whether the database is readable by this program, without creating it.
     pub fn check(&self) -> Result<(), StoreError> {
         self.reader().map(drop)
+    }
+
+    /// Tells whether the inbox has a database.
+    pub fn is_present(&self) -> bool {
+        self.database().exists()
     }
 
     /// Takes the lock around settlements.

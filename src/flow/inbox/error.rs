@@ -1,0 +1,84 @@
+//! Why an inbox command failed, and what it may have done outside before.
+
+use serde_json::{Value, json};
+
+use crate::contract::channel::outcome::ExternalWriteOutcome;
+use crate::contract::extension::Unavailable;
+use crate::contract::inbox::fault::InboxFault;
+use crate::contract::inbox::packet::ERROR_SCHEMA;
+use crate::flow::extension::Gate;
+use crate::store::StoreError;
+
+/// A failure of an inbox command.
+#[derive(Debug, thiserror::Error)]
+pub enum InboxError {
+    #[error(transparent)]
+    Fault(#[from] InboxFault),
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The store failed after a write outside.
+    #[error("{source}")]
+    StoreAfter {
+        source: StoreError,
+        outcome: ExternalWriteOutcome,
+    },
+}
+
+impl From<Gate> for InboxError {
+    fn from(gate: Gate) -> Self {
+        match gate {
+            Gate::Unavailable(refusal) => Self::Unavailable(refusal),
+            Gate::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+impl InboxError {
+    /// Returns the error packet. It holds our own sentences only.
+    pub fn packet(&self) -> Value {
+        let mut packet =
+            json!({"ok": false, "schema_version": ERROR_SCHEMA, "error": self.to_string()});
+        let outcome = match self {
+            Self::StoreAfter { outcome, .. } => *outcome,
+            _ => ExternalWriteOutcome::None,
+        };
+        packet["external_write_outcome"] = json!(outcome);
+        match self {
+            Self::Fault(fault) => {
+                if let Some(code) = fault.error_code() {
+                    packet["error_code"] = json!(code);
+                }
+                if let InboxFault::RouteDisabled(key) = fault {
+                    packet["route_key"] = json!(key);
+                }
+            }
+            Self::Unavailable(refusal) => {
+                packet["error_code"] = json!("extension_unavailable");
+                packet["recovery_command"] = json!(refusal.recovery_command);
+            }
+            Self::Store(error) | Self::StoreAfter { source: error, .. } => {
+                add_store(&mut packet, error)
+            }
+        }
+        packet
+    }
+}
+
+fn add_store(packet: &mut Value, error: &StoreError) {
+    packet["error_code"] = json!(match error {
+        StoreError::Busy => "store_busy",
+        StoreError::Corrupt(_) | StoreError::Sql(_) => "store_corrupt",
+        StoreError::WriteFailed(_) => "store_write_failed",
+        StoreError::SchemaUnsupported { .. } => "schema_unsupported",
+        StoreError::LockTimeout(_) => "lock_acquire_timeout",
+    });
+    if let StoreError::LockTimeout(_) = error {
+        packet["lock_timeout"] = json!(true);
+        packet["incident_recorded"] = json!(false);
+        packet["incident_channel"] = Value::Null;
+        packet["operator_action"] =
+            json!("look at the process that holds the lock, then run the same command again");
+    }
+}

@@ -1,0 +1,24 @@
+//! What inbox flows need from outside; built once at the door and opened lazily.
+
+use std::path::PathBuf;
+
+use crate::contract::channel::ids::ProfileName;
+use crate::port::channel::{ChannelProvider, ProgramChoice};
+use crate::port::events::EventStreams;
+
+/// Makes the providers of a command.
+pub trait Providers {
+    /// The chat provider behind the configured program, or the usual one.
+    fn channel(&self, program: Option<String>) -> Box<dyn ChannelProvider>;
+    /// The live streams of a profile; from now on a stop signal of this process is a message of them.
+    fn streams(
+        &self,
+        program: Option<String>,
+        profile: ProfileName,
+        cwd: PathBuf,
+    ) -> Box<dyn EventStreams>;
+    /// Finds the provider program: absolute, with its interpreter where it is a script.
+    fn locate(&self, program: &str) -> Option<ProgramChoice>;
+    /// Says whether the program is one that collectors can use.
+    fn is_compatible(&self, program: &str, profile: &ProfileName) -> bool;
+}

@@ -1,0 +1,3 @@
+//! What is decided about messages that go out: whether what was read back is what was sent.
+
+pub mod readback;

@@ -1,0 +1,110 @@
+//! Where the live stream may have holes, `docs/spec/lark-inbox.md` 8.7.
+//!
+//! Rows that overlap or touch become one with the earliest start and its reason. An open row has no end and swallows what follows it.
+
+use crate::contract::inbox::gap::GapRow;
+use crate::contract::time::Timestamp;
+
+/// Returns the rows with one more, merged.
+pub fn with_row(mut rows: Vec<GapRow>, added: GapRow) -> Vec<GapRow> {
+    rows.push(added);
+    merged(rows)
+}
+
+/// Closes the open row.
+pub fn closed(rows: Vec<GapRow>, at: Timestamp) -> Vec<GapRow> {
+    let close = |mut row: GapRow| {
+        if row.ended_at.is_none() {
+            row.ended_at = Some(at.max(row.started_at));
+        }
+        row
+    };
+    merged(rows.into_iter().map(close).collect())
+}
+
+/// Drops closed rows that lie inside the covered interval.
+pub fn without_covered(rows: Vec<GapRow>, start: Timestamp, end: Timestamp) -> Vec<GapRow> {
+    let is_covered =
+        |row: &GapRow| row.started_at >= start && row.ended_at.is_some_and(|ended| ended <= end);
+    rows.into_iter().filter(|row| !is_covered(row)).collect()
+}
+
+fn merged(mut rows: Vec<GapRow>) -> Vec<GapRow> {
+    rows.sort_by_key(|row| row.started_at);
+    let mut merged: Vec<GapRow> = Vec::new();
+    for row in rows {
+        match merged.last_mut() {
+            Some(last) if last.ended_at.is_none_or(|ended| row.started_at <= ended) => {
+                last.ended_at = match (last.ended_at, row.ended_at) {
+                    (Some(one), Some(other)) => Some(one.max(other)),
+                    _ => None,
+                };
+            }
+            _ => merged.push(row),
+        }
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_unix(1_785_000_000 + seconds).expect("instant")
+    }
+
+    fn row(start: i64, end: Option<i64>, reason: &str) -> GapRow {
+        GapRow {
+            route_key: "a".to_owned(),
+            started_at: at(start),
+            ended_at: end.map(at),
+            reason: reason.to_owned(),
+        }
+    }
+
+    #[test]
+    fn touching_rows_become_one_with_the_first_reason() {
+        let rows = with_row(
+            vec![row(0, Some(10), "not_running")],
+            row(10, Some(20), "warning"),
+        );
+        assert_eq!(rows, vec![row(0, Some(20), "not_running")]);
+        assert_eq!(with_row(rows, row(30, None, "disconnected")).len(), 2);
+    }
+
+    #[test]
+    fn an_open_row_takes_in_what_follows() {
+        let rows = with_row(
+            vec![row(0, None, "disconnected")],
+            row(50, Some(60), "warning"),
+        );
+        assert_eq!(rows, vec![row(0, None, "disconnected")]);
+        assert_eq!(closed(rows, at(70)), vec![row(0, Some(70), "disconnected")]);
+    }
+
+    #[test]
+    fn only_a_closed_and_covered_row_goes_away() {
+        let rows = vec![
+            row(0, Some(10), "a"),
+            row(20, Some(40), "b"),
+            row(50, None, "c"),
+        ];
+        let left = without_covered(rows, at(0), at(30));
+        assert_eq!(left, vec![row(20, Some(40), "b"), row(50, None, "c")]);
+    }
+
+    proptest! {
+        #[test]
+        fn rows_never_overlap_and_at_most_the_last_is_open(parts in proptest::collection::vec((0_i64..100, proptest::option::of(0_i64..30)), 1..12)) {
+            let mut rows = Vec::new();
+            for (start, length) in parts {
+                rows = with_row(rows, row(start, length.map(|length| start + length), "x"));
+            }
+            for pair in rows.windows(2) {
+                prop_assert!(pair[0].ended_at.is_some_and(|ended| ended < pair[1].started_at));
+            }
+        }
+    }
+}

@@ -1,0 +1,439 @@
+//! The live stream: consumers as children, their two pipes read apart, their lines understood.
+//!
+//! The ready marker says that the local bus took the consumer, and nothing of the connection behind it. Standard error may hold
+//! connection credentials: it is classified line by line and forgotten (`docs/spec/lark-cli.md` 6).
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::call::{Deadline, Program};
+use super::failure::ErrorObject;
+use crate::contract::channel::ids::{ChatId, ProfileName};
+use crate::contract::inbox::stream::{ConsumerEnd, EndReason, EventKey, SourceState, StreamCode};
+use crate::contract::json;
+use crate::port::channel::ProgramChoice;
+use crate::port::events::{ConsumerId, ConsumerSpec, EventStreams, NotStarted, StreamSignal};
+use crate::process::{self, Ending, Stopwatch, StreamEvent, StreamItem, Streaming};
+
+/// How long a left consumer may take to end.
+const LEFT_GRACE: Duration = Duration::from_secs(10);
+/// How much of an error object is kept.
+const MAX_DIAGNOSTIC: usize = 64 << 10;
+/// The code of a wrong brand.
+const BRAND_CODE: i64 = 1_000_040_351;
+
+/// What the channel of the streams carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tag {
+    Consumer(ConsumerId),
+    Stop,
+}
+
+/// The consumers of one run.
+pub(crate) struct LarkStreams {
+    program: Option<Program>,
+    profile: ProfileName,
+    cwd: PathBuf,
+    watch: Stopwatch,
+    sink: Sender<StreamItem<Tag>>,
+    items: Receiver<StreamItem<Tag>>,
+    consumers: BTreeMap<ConsumerId, Consumer>,
+    next_id: u32,
+}
+
+struct Consumer {
+    child: Streaming,
+    reader: Diagnostics,
+}
+
+impl LarkStreams {
+    /// Prepares the streams of a profile; nothing is started. With `catches_stop` the signals that end this process become a message.
+    pub(crate) fn new(choice: &ProgramChoice, profile: ProfileName, cwd: PathBuf) -> Self {
+        let (sink, items) = mpsc::channel();
+        Self {
+            program: Program::find(choice),
+            profile,
+            cwd,
+            watch: Stopwatch::start(),
+            sink,
+            items,
+            consumers: BTreeMap::new(),
+            next_id: 0,
+        }
+    }
+
+    /// From now on a stop signal is a message of the streams.
+    pub(crate) fn catch_stop(&self) {
+        let sink = self.sink.clone();
+        process::stop_signals(move || {
+            let _ = sink.send(StreamItem {
+                tag: Tag::Stop,
+                what: StreamEvent::Out(Vec::new()),
+            });
+        });
+    }
+
+    fn understand(&mut self, item: StreamItem<Tag>) -> Option<StreamSignal> {
+        let Tag::Consumer(id) = item.tag else {
+            return Some(StreamSignal::Stop);
+        };
+        match item.what {
+            StreamEvent::Out(line) => match json::parse_object(&line) {
+                Ok(event) => Some(StreamSignal::Event(id, Value::Object(event))),
+                Err(_) => None,
+            },
+            StreamEvent::Err(line) => {
+                let line = String::from_utf8_lossy(&line).into_owned();
+                let said = self.consumers.get_mut(&id)?.reader.line(&line)?;
+                Some(match said {
+                    Said::Ready => StreamSignal::Ready(id),
+                    Said::Source(state) => StreamSignal::Source(state),
+                    Said::Warning => StreamSignal::Warning(id),
+                })
+            }
+            StreamEvent::Ended(ending) => {
+                let consumer = self.consumers.remove(&id)?;
+                Some(StreamSignal::Ended(id, consumer.reader.end(ending)))
+            }
+        }
+    }
+
+    fn bus(&self, words: &[&str]) -> Option<super::call::Answer> {
+        let tail: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        self.program
+            .as_ref()?
+            .call(Some(&self.profile), &tail, Deadline::Usual)
+            .ok()
+    }
+}
+
+impl EventStreams for LarkStreams {
+    fn start(&mut self, spec: &ConsumerSpec<'_>) -> Result<(ConsumerId, u32), NotStarted> {
+        let program = self.program.as_ref().ok_or(NotStarted)?;
+        let id = ConsumerId(self.next_id);
+        self.next_id += 1;
+        let invocation = program
+            .invocation(Some(&self.profile), &argv(spec))
+            .cwd(&self.cwd);
+        let child = process::stream(&invocation, Tag::Consumer(id), self.sink.clone())
+            .map_err(|_| NotStarted)?;
+        let pid = child.pid();
+        self.consumers.insert(
+            id,
+            Consumer {
+                child,
+                reader: Diagnostics::default(),
+            },
+        );
+        Ok((id, pid))
+    }
+
+    fn next(&mut self, within: Duration) -> Option<StreamSignal> {
+        let end = self.watch.elapsed() + within;
+        loop {
+            let left = end.saturating_sub(self.watch.elapsed());
+            let item = self.items.recv_timeout(left).ok()?;
+            if let Some(signal) = self.understand(item) {
+                return Some(signal);
+            }
+        }
+    }
+
+    fn terminate(&mut self, id: ConsumerId) {
+        if let Some(consumer) = self.consumers.get(&id) {
+            consumer.child.terminate();
+        }
+    }
+
+    fn kill(&mut self, id: ConsumerId) {
+        if let Some(consumer) = self.consumers.get(&id) {
+            consumer.child.kill();
+        }
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.watch.elapsed()
+    }
+
+    fn spread(&self) -> u32 {
+        // Fresh per call and process: the low digits of the elapsed time, which nobody can predict and nothing depends on.
+        self.watch.elapsed().subsec_nanos() / 17 % 1001
+    }
+
+    fn pause(&self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
+
+    fn registered(&self) -> Option<Vec<(EventKey, u32)>> {
+        let value = self.bus(&["event", "status", "--json"])?.bare().ok()?;
+        Some(registered(&value))
+    }
+
+    fn end_left(&self, pid: u32) {
+        if !process::terminate_pid(pid) {
+            return;
+        }
+        let started = self.watch.elapsed();
+        while process::pid_alive(pid) && self.watch.elapsed() - started < LEFT_GRACE {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        if process::pid_alive(pid) {
+            process::kill_pid(pid);
+        }
+    }
+
+    fn stop_bus(&self) {
+        let _ = self.bus(&["event", "stop", "--json"]);
+    }
+
+    fn probe_bus(&self) -> bool {
+        let answer = self.bus(&["event", "status", "--json", "--fail-on-orphan"]);
+        answer.is_some_and(|answer| answer.ending == Ending::Exit(0))
+    }
+}
+
+fn registered(status: &Value) -> Vec<(EventKey, u32)> {
+    let apps = status
+        .get("apps")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let consumers = apps.flat_map(|app| {
+        app.get("consumers")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+    });
+    consumers
+        .filter_map(|consumer| {
+            let key = consumer.get("event_key")?.as_str()?;
+            let key = [EventKey::Message, EventKey::Callback]
+                .into_iter()
+                .find(|known| known.as_str() == key)?;
+            Some((key, u32::try_from(consumer.get("pid")?.as_u64()?).ok()?))
+        })
+        .collect()
+}
+
+fn argv(spec: &ConsumerSpec<'_>) -> Vec<String> {
+    let filter = chat_filter(spec.chats);
+    let program = match spec.key {
+        EventKey::Message => format!("select({filter}) | {PROJECTION}"),
+        EventKey::Callback => format!("select({filter})"),
+    };
+    [
+        "event",
+        "consume",
+        spec.key.as_str(),
+        "--as",
+        "bot",
+        "--timeout",
+        &spec.timeout,
+        "--jq",
+        &program,
+    ]
+    .iter()
+    .map(|word| (*word).to_owned())
+    .collect()
+}
+
+/// What is kept of a message on its way.
+const PROJECTION: &str = "{schema_version:\"lark_event_inbox_event_v0\", event_id:(.event_id // .message_id // .id), \
+message_id:(.message_id // .id), create_time, content, parent_id:(.parent_id // .reply_to), root_id, mentions, thread_id, \
+attachment_count:(.attachment_count // 0), sender_type:(.sender_type // .sender.sender_type), \
+sender_id:(.sender_id // .sender.id // .sender.sender_id), chat_id}";
+
+fn chat_filter(chats: &[ChatId]) -> String {
+    let tests: Vec<String> = chats
+        .iter()
+        .map(|chat| format!(".chat_id == {}", Value::from(chat.as_str())))
+        .collect();
+    tests.join(" or ")
+}
+
+/// What one line of standard error says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said {
+    Ready,
+    Source(SourceState),
+    Warning,
+}
+
+/// The lines of one consumer, as far as its end needs them.
+#[derive(Debug, Default)]
+struct Diagnostics {
+    is_consuming: bool,
+    remote_connections: u64,
+    reason: Option<EndReason>,
+    rest: String,
+}
+
+impl Diagnostics {
+    fn line(&mut self, line: &str) -> Option<Said> {
+        if line.starts_with("[event] ready ") {
+            return Some(Said::Ready);
+        }
+        if let Some(event) = line.strip_prefix("[event] ") {
+            self.event_line(event);
+            return None;
+        }
+        if let Some(source) = line.strip_prefix("[source] ") {
+            return source_state(source).map(Said::Source);
+        }
+        if line.starts_with("WARN: ") {
+            return Some(Said::Warning);
+        }
+        if self.rest.len() < MAX_DIAGNOSTIC {
+            self.rest.push_str(line);
+            self.rest.push('\n');
+        }
+        None
+    }
+
+    fn event_line(&mut self, event: &str) {
+        self.is_consuming |= event.starts_with("consuming");
+        if let Some((_, count)) = event.split_once("online_instance_cnt=") {
+            let digits: String = count.chars().take_while(char::is_ascii_digit).collect();
+            self.remote_connections = digits.parse().unwrap_or(0);
+        }
+        if event.starts_with("exited")
+            && let Some((_, reason)) = event.rsplit_once("(reason: ")
+        {
+            self.reason = Some(match reason.trim_end().trim_end_matches(')') {
+                "limit" | "timeout" => EndReason::Planned,
+                _ => EndReason::Other,
+            });
+        }
+    }
+
+    fn end(&self, ending: Ending) -> ConsumerEnd {
+        ConsumerEnd {
+            exit: match ending {
+                Ending::Exit(code) => Some(code),
+                Ending::Signal(_) => None,
+            },
+            reason: self.reason,
+            refusal: self.refusal(),
+        }
+    }
+
+    /// What the error object of a consumer that never was ready means; free text never decides.
+    fn refusal(&self) -> StreamCode {
+        let error = ErrorObject::find("", &self.rest).unwrap_or_default();
+        match (error.class.as_str(), error.subtype.as_str(), error.code) {
+            (_, _, Some(BRAND_CODE)) => StreamCode::BrandMismatch,
+            ("authorization", _, _) => StreamCode::PermissionRequired,
+            ("validation", "failed_precondition", _) if self.remote_connections > 0 => {
+                StreamCode::RemoteConnectionActive
+            }
+            // The refusals are alike: how far the start came tells them apart.
+            ("validation", "failed_precondition", _) if !self.is_consuming => {
+                StreamCode::SubscriptionMissing
+            }
+            ("validation", "failed_precondition", _) => StreamCode::ConsumerExists,
+            _ => StreamCode::StreamNotReady,
+        }
+    }
+}
+
+fn source_state(line: &str) -> Option<SourceState> {
+    let (_, state) = line.split_once(": ")?;
+    match state {
+        state if state.starts_with("connected") => Some(SourceState::Connected),
+        state if state.starts_with("disconnected") || state.starts_with("reconnecting") => {
+            Some(SourceState::Lost)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(lines: &[&str]) -> ConsumerEnd {
+        let mut reader = Diagnostics::default();
+        for line in lines {
+            reader.line(line);
+        }
+        reader.end(Ending::Exit(2))
+    }
+
+    const PRECONDITION: &str = r#"{"ok":false,"error":{"type":"validation","subtype":"failed_precondition","message":"<message>"}}"#;
+
+    #[test]
+    fn refusals_that_look_alike_are_told_apart_by_the_lines_before() {
+        assert_eq!(
+            ended(&[PRECONDITION]).refusal,
+            StreamCode::SubscriptionMissing
+        );
+        let consuming = "[event] consuming as x (y)";
+        assert_eq!(
+            ended(&[consuming, PRECONDITION]).refusal,
+            StreamCode::ConsumerExists
+        );
+        let remote = "[event] remote connection check: online_instance_cnt=2";
+        assert_eq!(
+            ended(&[consuming, remote, PRECONDITION]).refusal,
+            StreamCode::RemoteConnectionActive
+        );
+        let scope = r#"{"ok":false,"error":{"type":"authorization","subtype":"missing_scope"}}"#;
+        assert_eq!(ended(&[scope]).refusal, StreamCode::PermissionRequired);
+        assert_eq!(ended(&["anything"]).refusal, StreamCode::StreamNotReady);
+    }
+
+    #[test]
+    fn only_the_asked_ends_are_planned() {
+        let exit = |reason: &str| {
+            format!("[event] exited \u{2014} received 2 event(s) in 5s (reason: {reason})")
+        };
+        for (reason, expected) in [
+            ("limit", EndReason::Planned),
+            ("timeout", EndReason::Planned),
+            ("signal", EndReason::Other),
+        ] {
+            assert_eq!(ended(&[&exit(reason)]).reason, Some(expected), "{reason}");
+        }
+        assert_eq!(ended(&[]).reason, None);
+    }
+
+    #[test]
+    fn source_lines_say_lost_or_connected() {
+        for (line, state) in [
+            ("feishu-websocket: disconnected", Some(SourceState::Lost)),
+            (
+                "feishu-websocket: reconnecting (attempt 3)",
+                Some(SourceState::Lost),
+            ),
+            ("feishu-websocket: connected", Some(SourceState::Connected)),
+            ("feishu-websocket: other", None),
+        ] {
+            assert_eq!(source_state(line), state, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_filter_names_every_chat_in_order() {
+        let chats = ["oc_a", "oc_b"].map(|chat| ChatId::new(chat).expect("id"));
+        let spec = ConsumerSpec {
+            key: EventKey::Callback,
+            timeout: "30m".to_owned(),
+            chats: &chats,
+        };
+        assert_eq!(
+            argv(&spec).join(" "),
+            "event consume card.action.trigger --as bot --timeout 30m --jq select(.chat_id == \"oc_a\" or .chat_id == \"oc_b\")"
+        );
+    }
+
+    #[test]
+    fn registered_consumers_are_read_with_their_keys() {
+        let status = serde_json::json!({"apps": [{"app_id": "x", "consumers": [
+            {"pid": 7, "event_key": "im.message.receive_v1"}, {"pid": 8, "event_key": "other"}]}]});
+        assert_eq!(registered(&status), vec![(EventKey::Message, 7)]);
+    }
+}
