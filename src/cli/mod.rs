@@ -17,6 +17,8 @@ mod lark_inbox;
 mod maintenance;
 mod manual;
 mod periodic_report;
+mod quota;
+mod refresh;
 mod run;
 mod todo;
 mod values;

@@ -9,7 +9,10 @@ use clap::{CommandFactory, FromArgMatches};
 
 use super::args::{Cli, Command, Format};
 use super::emit::{self, Reply};
-use super::{extension, goal, handoff, lark_inbox, maintenance, manual, periodic_report, todo};
+use super::{
+    extension, goal, handoff, lark_inbox, maintenance, manual, periodic_report, quota, refresh,
+    todo,
+};
 use crate::contract::error::ErrorCode;
 use crate::contract::packet::Refusal;
 use crate::failpoint;
@@ -58,6 +61,8 @@ fn dispatch(cli: Cli) -> Reply {
         Command::GoalLifecycle(args) => goal::lifecycle(&args, &cli.global),
         Command::OperatorGate(args) => goal::operator_gate(&args, &cli.global),
         Command::Todo(args) => todo::run(&args, &cli.global),
+        Command::Quota(args) => quota::run(&args, &cli.global),
+        Command::RefreshState(args) => refresh::run(&args, &cli.global),
         Command::TaskLease(args) => todo::lease(&args, &cli.global),
         Command::Handoff(args) => handoff::run(&args, &cli.global),
         Command::Extension(args) => extension::run(&args, &cli.global),

@@ -27,4 +27,5 @@ pub mod settlement;
 pub mod text;
 pub mod time;
 pub mod todo;
+pub mod turn;
 pub mod vision;

@@ -7,6 +7,8 @@ pub(super) mod lark_inbox;
 pub(super) mod maintenance;
 mod manual;
 mod periodic_report;
+pub(super) mod quota;
+pub(super) mod refresh;
 pub(super) mod todo;
 
 use std::path::PathBuf;
@@ -104,6 +106,10 @@ pub(super) enum Command {
     TaskLease(todo::TaskLeaseArgs),
     /// Pass a todo from one session or agent to the next
     Handoff(handoff::HandoffArgs),
+    /// Ask what may happen next, and account for what was spent
+    Quota(quota::QuotaArgs),
+    /// Write back what was done, and settle its Turn
+    RefreshState(Box<refresh::RefreshArgs>),
     /// Install, verify and switch optional providers
     Extension(ExtensionArgs),
     /// Collect, read, answer and acknowledge the messages of a chat

@@ -94,6 +94,8 @@ fn root(packet: &mut Map<String, Value>, snapshot: &Snapshot, question: &Questio
             "status_health_ok": !snapshot.goal.severity_high,
             "provider_revision": snapshot.provider_revision,
             "registry_revision": snapshot.registry_revision,
+            "goal_instance_id": snapshot.goal.instance_id,
+            "available_capabilities": question.capabilities,
         }),
     );
     if let Some(agent) = &question.agent {
@@ -275,6 +277,14 @@ fn work(
             "goal_frontier_projection": projection,
         }),
     );
+    if let Some(selected) = &verdict.selected
+        && let Some(lease) = snapshot
+            .leases
+            .iter()
+            .find(|lease| &lease.todo_id == selected.id() && lease.is_live(question.now))
+    {
+        packet.insert("task_lease".to_owned(), json!(lease));
+    }
     if let Some(vision) = &snapshot.vision {
         packet.insert("agent_vision".to_owned(), vision.to_value());
     }

@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Map, Value, json};
 
-use crate::contract::ids::GoalId;
+use crate::contract::ids::{AgentId, GoalId};
 use crate::contract::time::Timestamp;
 use crate::store::StoreError;
 use crate::store::state::{GoalTx, Rows, checked, free_after, micros, stored_text};
@@ -40,6 +40,22 @@ impl Rows<'_> {
                 .and_then(Value::as_str)
                 .map(str::to_owned)
         }))
+    }
+
+    /// The durable next action an agent wrote last.
+    pub fn last_next_action(
+        &self,
+        goal: &GoalId,
+        agent: &AgentId,
+    ) -> Result<Option<String>, StoreError> {
+        let sql = "SELECT json_extract(body_json,'$.next_action') FROM runs WHERE goal_id=?1 AND agent_id=?2
+                   AND json_extract(body_json,'$.next_action') IS NOT NULL ORDER BY seq DESC LIMIT 1";
+        Ok(self
+            .0
+            .query_row(sql, params![goal.as_str(), agent.as_str()], |row| {
+                row.get(0)
+            })
+            .optional()?)
     }
 
     /// One run by its instant.

@@ -39,6 +39,21 @@ impl Rows<'_> {
         self.one_vision(sql, params![goal.as_str(), agent.as_str()])
     }
 
+    /// The newest open vision an agent had before a run.
+    pub fn open_vision_before(
+        &self,
+        goal: &GoalId,
+        agent: &AgentId,
+        generated_at: &str,
+    ) -> Result<Option<Vision>, StoreError> {
+        let sql = "SELECT body_json FROM visions WHERE goal_id=?1 AND agent_id=?2 AND state NOT IN
+                     ('vision_closed','retired','retired_or_superseded','superseded','no_followup')
+                     AND revision < COALESCE((SELECT revision FROM visions WHERE goal_id=?1 AND agent_id=?2 AND generated_at=?3),
+                       (SELECT COALESCE(MAX(revision),0)+1 FROM visions WHERE goal_id=?1 AND agent_id=?2))
+                     ORDER BY revision DESC LIMIT 1";
+        self.one_vision(sql, params![goal.as_str(), agent.as_str(), generated_at])
+    }
+
     /// True when the current vision of any agent is open.
     pub fn has_open_vision(&self, goal: &GoalId) -> Result<bool, StoreError> {
         let sql = "SELECT body_json,MAX(revision) FROM visions WHERE goal_id=?1 GROUP BY agent_id";
