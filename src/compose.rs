@@ -8,6 +8,7 @@ use crate::contract::packet::Refusal;
 use crate::flow::Ports;
 use crate::flow::inbox::ports::Providers;
 use crate::host::exec::StructuredHost;
+use crate::host::supervisor::UserSupervisor;
 use crate::port::channel::{ChannelProvider, ProgramChoice};
 use crate::port::clock::{Clock, SystemClock};
 use crate::port::events::EventStreams;
@@ -72,6 +73,9 @@ impl SourceOpener for BuiltinSources {
 /// The version control around configuration files.
 pub(crate) const PLACEMENT: GitPlacement = GitPlacement;
 
+/// What keeps services running on this machine.
+pub(crate) const SUPERVISOR: UserSupervisor = UserSupervisor;
+
 /// The clock of a command.
 pub(crate) fn clock() -> SystemClock {
     SystemClock::new(env::test_hook(env::TEST_NOW).as_deref())
@@ -106,6 +110,10 @@ impl Providers for InboxProviders {
         let streams = LarkStreams::new(&self.choose(program), profile, cwd);
         streams.catch_stop();
         Box::new(streams)
+    }
+
+    fn probe(&self, program: Option<String>, profile: ProfileName, cwd: PathBuf) -> bool {
+        LarkStreams::new(&self.choose(program), profile, cwd).probe_bus()
     }
 
     fn locate(&self, program: &str) -> Option<ProgramChoice> {

@@ -1,19 +1,62 @@
 //! `loopx lark-inbox collector-…` and `document-comment-…`: one arm a command.
 
-use super::args::lark_inbox::{CollectorRunArgs, LarkInboxCommand as Command};
-use super::lark_inbox::{Answer, packet};
-use crate::compose::{self, InboxProviders};
+use super::args::lark_inbox::{
+    CollectorArgs, CollectorRunArgs, LarkInboxCommand as Command, ReconcileArgs,
+};
+use super::lark_inbox::{Answer, PROVIDERS, mode, packet};
+use crate::compose::{self, InboxProviders, SUPERVISOR};
 use crate::contract::inbox::fault::InboxFault;
 use crate::flow::inbox::collector_run::{self, RunRequest};
 use crate::flow::inbox::context::{ContextArgs, Desk};
+use crate::flow::inbox::{collector_status, reconcile, service};
 use crate::port::channel::ProgramChoice;
 
 /// Runs one command of the collector or the document connector.
 pub(super) fn answer(desk: &Desk<'_>, command: &Command) -> Answer {
+    let outside = (
+        &PROVIDERS as &dyn crate::flow::inbox::ports::Providers,
+        &SUPERVISOR as &dyn crate::port::supervisor::ServiceSupervisor,
+    );
     match command {
+        Command::CollectorPlan(args) => packet(service::plan(desk, &PROVIDERS, &context(args))?),
+        Command::CollectorInstall(args) => packet(service::install(
+            desk,
+            outside,
+            &context(&args.collector),
+            mode(args.act.execute),
+        )?),
+        Command::CollectorStatus(args) => packet(collector_status::run(
+            desk,
+            outside,
+            &context(&args.collector),
+            args.probe_event_bus,
+        )?),
+        Command::CollectorRouteReconcile(args) => reconcile(desk, args),
         Command::CollectorRun(args) => run(desk, args),
         _ => Err(InboxFault::NotConfigured.into()),
     }
+}
+
+fn context(args: &CollectorArgs) -> ContextArgs {
+    ContextArgs {
+        project: Some(args.project.clone()),
+        config: Some(args.config.clone()),
+        ..ContextArgs::default()
+    }
+}
+
+fn reconcile(desk: &Desk<'_>, args: &ReconcileArgs) -> Answer {
+    let candidate = reconcile::Candidate {
+        route_key: &args.route_key,
+        chat_id: &args.chat_id,
+        config: &args.event_inbox_config,
+    };
+    packet(reconcile::run(
+        desk,
+        &context(&args.collector),
+        &candidate,
+        mode(args.act.execute),
+    )?)
 }
 
 fn run(desk: &Desk<'_>, args: &CollectorRunArgs) -> Answer {

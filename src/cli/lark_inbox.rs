@@ -26,7 +26,7 @@ use crate::port::clock::Clock;
 /// The largest batch of events that is read, in bytes.
 const MAX_INPUT: u64 = 256 << 20;
 /// The usual program, where the configuration names none.
-const PROVIDERS: InboxProviders = InboxProviders {
+pub(super) const PROVIDERS: InboxProviders = InboxProviders {
     choice: ProgramChoice {
         executable: None,
         interpreter: None,

@@ -1,3 +1,4 @@
 //! Who runs a turn.
 
 pub(crate) mod exec;
+pub(crate) mod supervisor;

@@ -7,4 +7,5 @@ pub mod host;
 pub mod ids;
 pub mod placement;
 pub mod source;
+pub mod supervisor;
 pub mod tools;

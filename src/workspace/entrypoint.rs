@@ -30,6 +30,11 @@ pub fn probe() -> io::Result<Entrypoint> {
     })
 }
 
+/// Returns where the running program is.
+pub fn path() -> Option<std::path::PathBuf> {
+    std::env::current_exe().ok()
+}
+
 /// Reads the facts that hold as long as nobody touched the file; far cheaper than its bytes.
 pub fn facts() -> io::Result<String> {
     let path = std::env::current_exe()?;

@@ -16,5 +16,6 @@ pub mod mark_packet;
 pub mod outbound_packet;
 pub mod packet;
 pub mod run_packet;
+pub mod service_packet;
 pub mod stream;
 pub mod words;

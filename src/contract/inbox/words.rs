@@ -36,3 +36,13 @@ pub const SERVICES: &str = "lark_collector_services_v0";
 pub const SERVICES_FAMILY: &str = "lark_collector_services_v";
 /// The operation of a route change in lock records.
 pub const RECONCILE_OPERATION: &str = "lark_collector_route_reconcile";
+/// The schema of a collector's status packet.
+pub const COLLECTOR_STATUS: &str = "lark_event_collector_status_v0";
+/// Says in packets whether the provider program is there.
+pub const PROGRAM_AVAILABLE: &str = "lark_cli_available";
+/// The command that reads one page of history.
+pub const CATCH_UP_COMMAND: &str = "lark-inbox history-catch-up";
+/// The words of the command a service starts.
+pub const RUN_WORDS: [&str; 3] = ["lark-inbox", "collector-run", "--continuous"];
+/// The flag that names the provider program.
+pub const PROGRAM_FLAG: &str = "--lark-cli-executable";

@@ -145,6 +145,15 @@ impl Desk<'_> {
         )?)))
     }
 
+    /// Checks a document as if it were the located configuration.
+    pub(super) fn bind_document(
+        &self,
+        located: &Located,
+        document: Value,
+    ) -> Result<BoundCollector, InboxError> {
+        self.bind_collector(located, document)
+    }
+
     fn bind_collector(
         &self,
         located: &Located,

@@ -17,6 +17,8 @@ pub trait Providers {
         profile: ProfileName,
         cwd: PathBuf,
     ) -> Box<dyn EventStreams>;
+    /// Says whether the local bus of a profile is sound.
+    fn probe(&self, program: Option<String>, profile: ProfileName, cwd: PathBuf) -> bool;
     /// Finds the provider program: absolute, with its interpreter where it is a script.
     fn locate(&self, program: &str) -> Option<ProgramChoice>;
     /// Says whether the program is one that collectors can use.

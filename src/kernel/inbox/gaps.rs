@@ -2,6 +2,7 @@
 //!
 //! Rows that overlap or touch become one with the earliest start and its reason. An open row has no end and swallows what follows it.
 
+use crate::contract::inbox::cursor::{HistoryCursor, WindowKind};
 use crate::contract::inbox::gap::GapRow;
 use crate::contract::time::Timestamp;
 
@@ -27,6 +28,30 @@ pub fn without_covered(rows: Vec<GapRow>, start: Timestamp, end: Timestamp) -> V
     let is_covered =
         |row: &GapRow| row.started_at >= start && row.ended_at.is_some_and(|ended| ended <= end);
     rows.into_iter().filter(|row| !is_covered(row)).collect()
+}
+
+/// The start that a catch-up accepts for a hole; none when the position would have to be moved aside first.
+pub fn catch_up_start(
+    cursor: Option<&HistoryCursor>,
+    since: Timestamp,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let since = whole_seconds(since);
+    let Some(cursor) = cursor else {
+        return (since < now).then_some(since);
+    };
+    match (cursor.is_complete, cursor.kind) {
+        (false, WindowKind::Initial | WindowKind::Earlier) => Some(cursor.window_start),
+        (false, WindowKind::Forward) => {
+            Some(since.clamp(cursor.coverage_start, cursor.window_start))
+        }
+        (true, _) if since < cursor.coverage_start && cursor.earlier_start_used => None,
+        (true, _) => Some(since),
+    }
+}
+
+fn whole_seconds(instant: Timestamp) -> Timestamp {
+    Timestamp::from_unix(instant.unix_seconds()).unwrap_or(instant)
 }
 
 fn merged(mut rows: Vec<GapRow>) -> Vec<GapRow> {

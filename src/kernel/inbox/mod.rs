@@ -7,3 +7,4 @@ pub mod history_page;
 pub mod history_window;
 pub mod ingest;
 pub mod live;
+pub mod service;

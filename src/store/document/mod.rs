@@ -1,6 +1,8 @@
 //! Documents whose place and mode the contracts fix: written whole, owner-only.
 
 pub mod capture;
+pub mod collector_config;
+pub mod collector_service;
 pub mod collector_state;
 pub mod extension_state;
 mod file;
