@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 
-use super::args::{Cli, Command, Format};
+use super::args::{self, Cli, Command, Format};
 use super::emit::{self, Reply};
 use super::{
     extension, goal, handoff, lark_inbox, maintenance, manual, periodic_report, quota, refresh,
@@ -41,6 +41,9 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn parse(argv: &[OsString]) -> Result<Cli, clap::Error> {
+    if let Some(cli) = args::report_family(argv) {
+        return Ok(cli);
+    }
     let mut command = Cli::command();
     let matches = command.try_get_matches_from_mut(argv)?;
     let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;

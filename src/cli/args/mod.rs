@@ -1,6 +1,7 @@
 //! The command line as clap types: the global flags and one file per family.
 
 mod extension;
+mod family;
 pub(super) mod goal;
 pub(super) mod handoff;
 pub(super) mod lark_inbox;
@@ -18,6 +19,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(super) use extension::{
     CapabilityArgs, CapabilityCommand, ExtensionArgs, ExtensionCommand, SourceArgs,
 };
+pub(super) use family::report_family;
 pub(super) use manual::{CompletionsArgs, ManArgs};
 pub(super) use periodic_report::{
     GenerateArgs, InspectProfileArgs, LanguageName, PeriodicReportArgs, PeriodicReportCommand,
