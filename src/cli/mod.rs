@@ -21,6 +21,7 @@ mod quota;
 mod refresh;
 mod run;
 mod todo;
+mod turn;
 mod values;
 
 pub use run::run;

@@ -11,7 +11,7 @@ use super::args::{self, Cli, Command, Format};
 use super::emit::{self, Reply};
 use super::{
     extension, goal, handoff, lark_inbox, maintenance, manual, periodic_report, quota, refresh,
-    todo,
+    todo, turn,
 };
 use crate::contract::error::ErrorCode;
 use crate::contract::packet::Refusal;
@@ -64,6 +64,7 @@ fn dispatch(cli: Cli) -> Reply {
         Command::GoalLifecycle(args) => goal::lifecycle(&args, &cli.global),
         Command::OperatorGate(args) => goal::operator_gate(&args, &cli.global),
         Command::Todo(args) => todo::run(&args, &cli.global),
+        Command::Turn(args) => turn::run(&args, &cli.global),
         Command::Quota(args) => quota::run(&args, &cli.global),
         Command::RefreshState(args) => refresh::run(&args, &cli.global),
         Command::TaskLease(args) => todo::lease(&args, &cli.global),

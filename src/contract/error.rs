@@ -97,6 +97,7 @@ error_codes! {
     TurnReplanSourceMismatch => "turn_replan_source_mismatch",
     JournalInconsistent => "journal_inconsistent",
     TurnJournalConflict => "turn_journal_conflict",
+    TurnFailed => "turn_failed",
     TurnNotFound => "turn_not_found",
     OwnerMismatch => "owner_mismatch",
     GoalMismatch => "goal_mismatch",

@@ -26,6 +26,7 @@ pub mod snapshot;
 pub mod state_file;
 pub mod task_lease;
 pub mod todo;
+pub mod turn;
 pub mod writeback;
 
 pub use mode::Mode;

@@ -11,6 +11,7 @@ mod periodic_report;
 pub(super) mod quota;
 pub(super) mod refresh;
 pub(super) mod todo;
+pub(super) mod turn;
 
 use std::path::PathBuf;
 
@@ -110,6 +111,8 @@ pub(super) enum Command {
     Handoff(handoff::HandoffArgs),
     /// Ask what may happen next, and account for what was spent
     Quota(quota::QuotaArgs),
+    /// Plan, run and read one bounded Turn
+    Turn(turn::TurnArgs),
     /// Write back what was done, and settle its Turn
     RefreshState(Box<refresh::RefreshArgs>),
     /// Install, verify and switch optional providers

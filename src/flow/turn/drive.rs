@@ -1,0 +1,403 @@
+//! Drives a Turn through its phases: one step is performed, recorded durably, and only then the next one starts.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::journal_file::{self, Loaded};
+use super::packet::Effects;
+use super::run_once::RunOnce;
+use super::steps;
+use crate::contract::packet::Refusal;
+use crate::contract::settlement::SettlementIdentity;
+use crate::contract::todo::Todo;
+use crate::failpoint::Point;
+use crate::flow::open::{Answer, Place};
+use crate::flow::ports::Ports;
+use crate::flow::settle::{self, SpendAsk};
+use crate::flow::writeback::{self, Ask};
+use crate::kernel::quota::snapshot::Question;
+use crate::kernel::refresh::Content;
+use crate::kernel::todo;
+use crate::kernel::turn::envelope::CaptureRef;
+use crate::kernel::turn::journal::{Event, Journal, Status};
+use crate::store::StoreError;
+use crate::store::state::GoalTx;
+
+/// How hosts and validators of this call are run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The host.
+    pub host_argv: Vec<String>,
+    /// The validator.
+    pub validator_argv: Option<Vec<String>>,
+    /// What a failed validation asks for.
+    pub recovery_kind: &'static str,
+    /// The folder both run in.
+    pub project: PathBuf,
+    /// How long a host may take.
+    pub host_timeout: u64,
+    /// How long a validator may take.
+    pub validation_timeout: u64,
+}
+
+/// How a drive starts.
+pub struct Start<'a> {
+    /// A failed Turn is tried again.
+    pub retries: bool,
+    /// The capture the host's envelope is bound to, when a host runs.
+    pub bound: Option<CaptureRef>,
+    /// The call.
+    pub resumed: &'a RunOnce,
+}
+
+/// Drives until the Turn ends, fails or waits for its scheduler.
+pub fn phases(
+    ports: &Ports,
+    place: &mut Place,
+    run: &Run,
+    loaded: &mut Loaded,
+    start: Start<'_>,
+) -> Answer<Effects> {
+    let mut effects = Effects::default();
+    let mut writer = place.writer(ports)?;
+    let was_waiting = journal(loaded)?.status() == Some(Status::SchedulerActionRequired);
+    if start.retries {
+        journal_file::step(
+            ports,
+            place,
+            &mut writer,
+            loaded,
+            |_| Ok(vec![Event::Retried]),
+            None,
+        )?;
+    }
+    let identity = journal_file::identity_of(journal(loaded)?.plan())
+        .ok_or_else(journal_file::inconsistent)?;
+    let question = question(ports, place, &identity);
+    if let Some(bound) = &start.bound {
+        steps::admit(ports, place, loaded, &identity, &question)?;
+        journal_file::step(
+            ports,
+            place,
+            &mut writer,
+            loaded,
+            |_| Ok(vec![Event::HostStarting]),
+            None,
+        )?;
+        effects.host_invoked = true;
+        let outcome = steps::run_host(ports, place, run, loaded, &identity, bound)?;
+        journal_file::step(
+            ports,
+            place,
+            &mut writer,
+            loaded,
+            |_| Ok(vec![outcome]),
+            None,
+        )?;
+        crate::failpoint!(Point::TypedResultStored);
+    }
+    loop {
+        let now = journal(loaded)?;
+        match (now.status(), now.phases()) {
+            (Some(Status::InProgress), Some(2)) => {
+                let events = steps::validate(ports, run, now)?;
+                journal_file::step(ports, place, &mut writer, loaded, |_| Ok(events), None)?;
+                crate::failpoint!(Point::ValidationStored);
+            }
+            (Some(Status::InProgress), Some(3)) => {
+                let written = write_back(ports, place, &mut writer, loaded, (&identity, &question));
+                effects.state_written |= settled_or_failed(
+                    ports,
+                    place,
+                    &mut writer,
+                    loaded,
+                    written,
+                    "writeback_failed",
+                )?;
+            }
+            (Some(Status::InProgress), Some(4)) => {
+                let spent = spend(ports, place, &mut writer, loaded, (&identity, &question));
+                effects.quota_spent |= settled_or_failed(
+                    ports,
+                    place,
+                    &mut writer,
+                    loaded,
+                    spend_done(spent),
+                    "quota_spend_failed",
+                )?;
+            }
+            (Some(Status::SchedulerActionRequired), Some(5)) => {
+                close_out(ports, place, &mut writer, loaded, &identity)?;
+                let owner = scheduler_owner(journal(loaded)?);
+                if owner == "host_automation" && !was_waiting {
+                    break;
+                }
+                let receipt = scheduler_receipt(&owner);
+                journal_file::step(
+                    ports,
+                    place,
+                    &mut writer,
+                    loaded,
+                    |_| Ok(vec![Event::Acknowledged(receipt)]),
+                    None,
+                )?;
+                effects.scheduler_acknowledged = true;
+            }
+            _ => break,
+        }
+    }
+    writer.bring_up_exports(&place.goal.id, ports.now);
+    Ok(effects)
+}
+
+fn journal(loaded: &Loaded) -> Answer<&Journal> {
+    loaded
+        .journal
+        .as_ref()
+        .ok_or_else(journal_file::inconsistent)
+}
+
+/// The question today's state is asked about this Turn.
+pub fn question(ports: &Ports, place: &Place, identity: &SettlementIdentity) -> Question {
+    Question {
+        agent: Some(identity.agent.clone()),
+        todo: identity.binding.todo().cloned(),
+        obligation: identity.binding.obligation().cloned(),
+        instance: Some(identity.instance.clone()),
+        capabilities: crate::kernel::quota::snapshot::STANDARD_CAPABILITIES
+            .map(str::to_owned)
+            .to_vec(),
+        now: ports.now,
+        places: place.places(),
+    }
+}
+
+fn write_back(
+    ports: &Ports,
+    place: &Place,
+    writer: &mut crate::store::state::Writer,
+    loaded: &mut Loaded,
+    (identity, question): (&SettlementIdentity, &Question),
+) -> Answer<bool> {
+    let result = journal(loaded)?
+        .get("host_result")
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
+    let content = steps::content(&result, identity)?;
+    let goal_place = &*place;
+    let make = |tx: &mut GoalTx<'_>| -> Answer<Vec<Event>> {
+        let effect = identity.effect_id();
+        // The agent may have written this Turn back itself: it counts, and nothing is written twice.
+        if let Some(stored) = settle::steps(tx.rows(), identity)?.writeback {
+            return Ok(vec![Event::WrittenBack(
+                json!({"effect_id": effect, "run_generated_at": stored.run_generated_at}),
+            )]);
+        }
+        let written = write_back_in(tx, goal_place, question, identity, &content, &result)?;
+        Ok(vec![Event::WrittenBack(written)])
+    };
+    journal_file::step(
+        ports,
+        place,
+        writer,
+        loaded,
+        make,
+        Some(Point::WritebackCommitted),
+    )?;
+    Ok(true)
+}
+
+fn write_back_in(
+    tx: &mut GoalTx<'_>,
+    place: &Place,
+    question: &Question,
+    identity: &SettlementIdentity,
+    content: &Content,
+    result: &serde_json::Map<String, Value>,
+) -> Answer<Value> {
+    let completion = steps::completion(tx.rows(), identity, result)?;
+    let is_spendable = tx
+        .rows()
+        .admission(&identity.goal, &identity.agent, &identity.instance)?
+        .is_none_or(|admission| admission.is_spendable);
+    let mut more = serde_json::Map::new();
+    more.insert(
+        "effect_ref".to_owned(),
+        json!(identity.effect_ref("durable_writeback")),
+    );
+    if let Some(summary) = result.get("summary") {
+        more.insert("summary".to_owned(), summary.clone());
+    }
+    let ask = Ask {
+        identity: Some(identity),
+        agent: Some(&identity.agent),
+        content,
+        completion: completion.as_ref().map(|(now, _)| now.clone()),
+        closeout_kind: (!is_spendable).then_some("non_spendable_mode_no_spend"),
+        more,
+    };
+    let written = writeback::write_back(tx, place, question, &ask)?;
+    tx.put_step(&identity.effect_id(), "validation", None)?;
+    let mut record = json!({
+        "effect_id": identity.effect_id(),
+        "effect_ref": identity.effect_ref("durable_writeback"),
+        "run_generated_at": written.run.generated_at,
+        "spend_owed": is_spendable,
+    });
+    if let Some((_, later)) = completion {
+        record["terminal_closeout_owed"] = json!(later);
+        record["todo_completion"] =
+            json!({"todo_id": identity.binding.todo(), "completed": written.completed.is_some()});
+    }
+    Ok(record)
+}
+
+/// Spends the Turn's slot; `false` when none is owed.
+fn spend(
+    ports: &Ports,
+    place: &Place,
+    writer: &mut crate::store::state::Writer,
+    loaded: &mut Loaded,
+    (identity, question): (&SettlementIdentity, &Question),
+) -> Answer<Option<bool>> {
+    let effect_ref = identity.effect_ref("quota_spend");
+    let goal = place.goal.clone();
+    let mut appended = false;
+    let make = |tx: &mut GoalTx<'_>| -> Answer<Vec<Event>> {
+        let steps = settle::steps(tx.rows(), identity)?;
+        if steps
+            .writeback
+            .as_ref()
+            .is_some_and(|writeback| writeback.closeout_kind.is_some())
+        {
+            return Ok(vec![Event::Spent(
+                json!({"status": "not_owed", "slots": 0}),
+            )]);
+        }
+        let asked = SpendAsk {
+            identity,
+            source: "adapter",
+            effect_ref: Some(effect_ref.clone()),
+        };
+        let spent = settle::spend_in(tx, &goal, question, &asked)?;
+        appended = !spent.is_replay;
+        let record = json!({"status": "spent", "slots": 1, "effect_ref": effect_ref, "run_generated_at": spent.generated_at});
+        Ok(vec![Event::Spent(record)])
+    };
+    journal_file::step(
+        ports,
+        place,
+        writer,
+        loaded,
+        make,
+        Some(Point::SpendCommitted),
+    )?;
+    crate::failpoint!(Point::SpendCheckpointed);
+    Ok(Some(appended))
+}
+
+fn spend_done(spent: Answer<Option<bool>>) -> Answer<bool> {
+    spent.map(|spent| spent.unwrap_or(false))
+}
+
+/// A refused settlement step fails the Turn and is recorded; a broken store stops everything.
+fn settled_or_failed(
+    ports: &Ports,
+    place: &Place,
+    writer: &mut crate::store::state::Writer,
+    loaded: &mut Loaded,
+    done: Answer<bool>,
+    result_kind: &'static str,
+) -> Answer<bool> {
+    let refusal = match done {
+        Ok(done) => return Ok(done),
+        Err(refusal) => refusal,
+    };
+    if is_of_the_store(&refusal) {
+        return Err(refusal);
+    }
+    let reason = refusal.code.to_string();
+    let event = Event::SettlementFailed {
+        result_kind,
+        reason,
+    };
+    journal_file::step(ports, place, writer, loaded, |_| Ok(vec![event]), None)?;
+    Ok(false)
+}
+
+fn is_of_the_store(refusal: &Refusal) -> bool {
+    use crate::contract::error::ErrorCode as Code;
+    matches!(
+        refusal.code,
+        Code::StoreBusy
+            | Code::StoreCorrupt
+            | Code::StoreWriteFailed
+            | Code::SchemaUnsupported
+            | Code::LockAcquireTimeout
+            | Code::JournalInconsistent
+            | Code::TurnJournalConflict
+            | Code::InternalError
+    )
+}
+
+/// Closes a completed todo for good, after its spend.
+fn close_out(
+    ports: &Ports,
+    place: &Place,
+    writer: &mut crate::store::state::Writer,
+    loaded: &mut Loaded,
+    identity: &SettlementIdentity,
+) -> Answer<()> {
+    let now = journal(loaded)?;
+    let is_owed = now
+        .get("writeback")
+        .and_then(|writeback| writeback.get("terminal_closeout_owed"))
+        == Some(&json!(true));
+    if !is_owed || now.get("terminal_closeout").is_some() {
+        return Ok(());
+    }
+    let Some(todo_id) = identity.binding.todo() else {
+        return Ok(());
+    };
+    let instant = ports.now;
+    let make = |tx: &mut GoalTx<'_>| -> Answer<Vec<Event>> {
+        let stored = tx
+            .rows()
+            .todo(&identity.goal, todo_id)?
+            .ok_or(StoreError::Corrupt("a completed todo is gone"))?
+            .todo;
+        if stored.text("completion_continuation") == Some("active_goal") {
+            let closed: Todo = todo::closed_out(&stored, instant);
+            let draft = crate::flow::todo::completion_event(
+                &closed,
+                &identity.agent,
+                Some(&identity.instance),
+            );
+            crate::flow::todo::store_change(tx, &stored, &closed, draft)?;
+        }
+        tx.put_step(&identity.effect_id(), "terminal_closeout", None)?;
+        Ok(vec![Event::ClosedOut(
+            json!({"todo_id": todo_id, "continuation": "no_followup"}),
+        )])
+    };
+    journal_file::step(ports, place, writer, loaded, make, None)
+}
+
+fn scheduler_owner(journal: &Journal) -> String {
+    let host = journal.plan().get("host");
+    host.and_then(|host| host.get("scheduler_owner"))
+        .and_then(Value::as_str)
+        .unwrap_or("none")
+        .to_owned()
+}
+
+fn scheduler_receipt(owner: &str) -> Value {
+    let step = if owner == "host_automation" {
+        "acknowledged"
+    } else {
+        "not_required"
+    };
+    json!({"owner": owner, "action": "none", "required": false, "scheduler_apply": step, "scheduler_ack": step})
+}

@@ -1,0 +1,316 @@
+//! The single steps of a drive: live admission, one host, one validation.
+
+use serde_json::{Map, Value, json};
+
+use super::drive::Run;
+use super::journal_file::{self, Loaded};
+use crate::contract::error::ErrorCode;
+use crate::contract::ids::TurnKey;
+use crate::contract::packet::Refusal;
+use crate::contract::settlement::{Binding, SettlementIdentity};
+use crate::contract::turn::failure::FailureKind;
+use crate::contract::turn::result::{HostResult, MAX_BYTES, ResultKind};
+use crate::failpoint::Point;
+use crate::flow::open::{Answer, Place};
+use crate::flow::ports::Ports;
+use crate::flow::quota::{self, ReceiptFacts};
+use crate::flow::snapshot;
+use crate::kernel::quota::frontier::Frontier;
+use crate::kernel::quota::snapshot::Question;
+use crate::kernel::quota::verdict::Row;
+use crate::kernel::refresh::Content;
+use crate::kernel::replan::{self, Obligation};
+use crate::kernel::todo::Continuation;
+use crate::kernel::turn::admit as admission;
+use crate::kernel::turn::envelope::{self, CaptureRef};
+use crate::kernel::turn::journal::{Event, Journal};
+use crate::port::host::{HostCall, HostOutcome};
+use crate::store::state::{Reader, Rows};
+use crate::workspace::env;
+
+/// Admits the Turn by today's state and anchors it; a refusal leaves the journal as it is.
+pub fn admit(
+    ports: &Ports,
+    place: &mut Place,
+    loaded: &Loaded,
+    identity: &SettlementIdentity,
+    question: &Question,
+) -> Answer<()> {
+    let reader = place.reader()?;
+    let snapshot = snapshot::take(place, reader.as_ref().map(Reader::rows), question)?;
+    drop(reader);
+    let refuse = |reason: &str| {
+        let text = "today's state does not admit this Turn and the host was not started; settle the reason, then run again";
+        Err(Refusal::new(ErrorCode::TurnAdmissionRefused, text)
+            .with("reason", reason)
+            .with("admission", json!({"ok": false, "reason": reason})))
+    };
+    if let Err(reason) = admission::check(&snapshot, question, identity) {
+        return refuse(reason);
+    }
+    if let Binding::Replan(id) = &identity.binding {
+        let frontier = Frontier::new(&snapshot, question);
+        let current = Obligation::derive(
+            &snapshot,
+            &identity.agent,
+            replan::has_runnable_advancement(&frontier),
+        );
+        if current.is_none_or(|current| &current.id != id) {
+            return refuse(ErrorCode::ReplanObligationMismatch.as_str());
+        }
+    }
+    let decision = loaded
+        .journal
+        .as_ref()
+        .map(|journal| journal.plan())
+        .and_then(|plan| plan.get("turn_envelope"));
+    let of = |name: &str| {
+        decision
+            .and_then(|decision| decision.get(name))
+            .and_then(Value::as_str)
+    };
+    let row = row_of(of("effective_action").unwrap_or(""));
+    let spends = decision
+        .and_then(|decision| decision.get("writeback"))
+        .and_then(|writeback| writeback.get("spend_after_validation"));
+    let facts = ReceiptFacts {
+        action: row.columns().effective_action,
+        should_run: true,
+        mode: row.columns().mode,
+        spends: spends == Some(&Value::Bool(true)),
+        status: Some("turn_run_once"),
+        capture_id: loaded.row.capture_id.clone(),
+    };
+    quota::record_admission(ports, place, identity, &facts)?;
+    crate::failpoint!(Point::AdmissionCommitted);
+    Ok(())
+}
+
+fn row_of(action: &str) -> Row {
+    const HOST_ROWS: [Row; 6] = [
+        Row::NormalRun,
+        Row::GateFallback,
+        Row::MonitorDue,
+        Row::CapabilityRepair,
+        Row::AutonomousReplan,
+        Row::SuccessorReplan,
+    ];
+    HOST_ROWS
+        .into_iter()
+        .find(|row| row.columns().effective_action == action)
+        .unwrap_or(Row::NormalRun)
+}
+
+/// Runs one host on the captured decision and reads its answer.
+pub fn run_host(
+    ports: &Ports,
+    place: &Place,
+    run: &Run,
+    loaded: &Loaded,
+    identity: &SettlementIdentity,
+    bound: &CaptureRef,
+) -> Answer<Event> {
+    let journal = loaded
+        .journal
+        .as_ref()
+        .ok_or_else(journal_file::inconsistent)?;
+    let key = TurnKey::new(loaded.row.turn_key.clone()).ok_or_else(journal_file::inconsistent)?;
+    let request = request(journal, &key, bound);
+    let places = place.places();
+    let call = HostCall {
+        argv: run.host_argv.clone(),
+        folder: run.project.clone(),
+        stdin: serde_json::to_vec(&request).map_err(|_| journal_file::inconsistent())?,
+        environment: vec![
+            (env::TURN_KEY.to_owned(), key.to_string()),
+            (env::GOAL_ID.to_owned(), identity.goal.to_string()),
+            (env::AGENT_ID.to_owned(), identity.agent.to_string()),
+            (env::REGISTRY.to_owned(), places.registry),
+            (env::RUNTIME_ROOT.to_owned(), places.runtime_root),
+        ],
+        timeout_seconds: run.host_timeout.max(1),
+        is_host: true,
+    };
+    let outcome = ports.host.run(&call);
+    crate::failpoint!(Point::HostExited);
+    let attempt = journal.attempts();
+    let failed = |kind: FailureKind, error_code: Option<&str>| Event::HostFailed {
+        failure: kind.record(attempt),
+        error_code: error_code.map(str::to_owned),
+    };
+    let stdout = match outcome {
+        HostOutcome::TimedOut => return Ok(failed(FailureKind::ExecutorTimeout, None)),
+        HostOutcome::NotStarted => return Ok(failed(FailureKind::Unknown, None)),
+        HostOutcome::Exited {
+            status: Some(0),
+            stdout,
+            is_cut: false,
+        } if stdout.len() <= MAX_BYTES => stdout,
+        HostOutcome::Exited { .. } => return Ok(failed(FailureKind::Unknown, None)),
+    };
+    if crate::contract::json::parse_object(&stdout).is_err() {
+        return Ok(failed(FailureKind::Unknown, None));
+    }
+    let Ok(result) = HostResult::parse(&stdout, &key, &identity.agent) else {
+        return Ok(failed(FailureKind::ContractRejected, None));
+    };
+    if result.kind == ResultKind::ValidatedCompletion && intent_of(place, identity)?.is_none() {
+        return Ok(failed(
+            FailureKind::ContractRejected,
+            Some(ErrorCode::CompletionIntentMissing.as_str()),
+        ));
+    }
+    Ok(Event::ResultAccepted(Value::Object(result.body().clone())))
+}
+
+/// What the host reads: the bound envelope with its complete source. Equal on every attempt but for the attempt.
+fn request(journal: &Journal, key: &TurnKey, bound: &CaptureRef) -> Value {
+    let plan = journal.plan();
+    let envelope = plan
+        .get("turn_envelope")
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
+    json!({
+        "schema_version": "loopx_turn_host_request_v0",
+        "turn_key": key,
+        "route": plan.get("route"),
+        "session": plan.get("session"),
+        "turn_envelope": envelope::bind(&envelope, bound),
+        "result_contract": {
+            "schema_version": "loopx_turn_result_v0",
+            "completed_phases": ["host_execute", "typed_result"],
+            "stdout": "one public-safe JSON object",
+        },
+        "attempt": journal.attempts(),
+    })
+}
+
+/// The continuation the bound todo declares now.
+fn intent_of(place: &Place, identity: &SettlementIdentity) -> Answer<Option<Continuation>> {
+    let (Some(reader), Some(todo)) = (place.reader()?, identity.binding.todo()) else {
+        return Ok(None);
+    };
+    let stored = reader.rows().todo(&identity.goal, todo)?;
+    Ok(stored.and_then(|stored| Continuation::of_intent(&stored.todo)))
+}
+
+/// How the writeback completes the todo, and whether a terminal closeout follows the spend.
+pub fn completion(
+    rows: Rows<'_>,
+    identity: &SettlementIdentity,
+    result: &Map<String, Value>,
+) -> Answer<Option<(Continuation, bool)>> {
+    if result.get("result_kind").and_then(Value::as_str) != Some("validated_completion") {
+        return Ok(None);
+    }
+    let missing = || {
+        let text = "the todo declares no completion intent; `loopx todo update --completion-intent` declares one";
+        Refusal::new(ErrorCode::CompletionIntentMissing, text)
+    };
+    let todo = identity.binding.todo().ok_or_else(missing)?;
+    let stored = rows.todo(&identity.goal, todo)?.ok_or_else(missing)?;
+    let declared = Continuation::of_intent(&stored.todo).ok_or_else(missing)?;
+    Ok(Some(match declared {
+        Continuation::NoFollowup => (Continuation::ActiveGoal, true),
+        other => (other, false),
+    }))
+}
+
+/// The business content of a host result.
+pub fn content(result: &Map<String, Value>, identity: &SettlementIdentity) -> Answer<Content> {
+    let word = |name: &str| {
+        result
+            .get(name)
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned)
+    };
+    let vision = match word("agent_vision_json") {
+        Some(text) => Some(
+            crate::contract::json::parse(text.as_bytes())
+                .map_err(|_| journal_file::inconsistent())?,
+        ),
+        None => None,
+    };
+    let is_replan = matches!(identity.binding, Binding::Replan(_));
+    Ok(Content {
+        classification: word("classification").unwrap_or_default(),
+        recommended_action: word("recommended_action"),
+        next_action: word("next_action"),
+        scale: word("delivery_batch_scale"),
+        outcome: word("delivery_outcome"),
+        boundary: None,
+        progress_scope: None,
+        agent_lane: None,
+        replan_recorded: is_replan,
+        delta_kinds: if is_replan {
+            vec!["goal_vision_patch".to_owned()]
+        } else {
+            Vec::new()
+        },
+        vision,
+        unchanged_reason: word("vision_unchanged_reason"),
+    })
+}
+
+/// Validates an accepted result: by the validator when it is material, not at all when it is not.
+pub fn validate(ports: &Ports, run: &Run, journal: &Journal) -> Answer<Vec<Event>> {
+    let result = journal.get("host_result").cloned().unwrap_or(Value::Null);
+    let kind = result
+        .get("result_kind")
+        .and_then(Value::as_str)
+        .unwrap_or("");
+    if matches!(kind, "wait" | "user_action_required") {
+        let receipt = receipt("not_required", "none", None);
+        return Ok(vec![Event::Validated(receipt), Event::Stopped]);
+    }
+    let Some(argv) = &run.validator_argv else {
+        let mut receipt = receipt("unavailable", "none", None);
+        receipt["recovery_kind"] = json!("repair_required");
+        return Ok(vec![Event::ValidationFailed(receipt)]);
+    };
+    let call = HostCall {
+        argv: argv.clone(),
+        folder: run.project.clone(),
+        stdin: serde_json::to_vec(&result).map_err(|_| journal_file::inconsistent())?,
+        environment: Vec::new(),
+        timeout_seconds: run.validation_timeout.max(1),
+        is_host: false,
+    };
+    Ok(vec![match ports.host.run(&call) {
+        HostOutcome::Exited {
+            status: Some(0), ..
+        } => Event::Validated(receipt("passed", "command", Some(0))),
+        HostOutcome::Exited { status, .. } => {
+            let mut receipt = receipt("failed", "command", status);
+            receipt["recovery_kind"] = json!(run.recovery_kind);
+            Event::ValidationFailed(receipt)
+        }
+        HostOutcome::TimedOut | HostOutcome::NotStarted => {
+            let mut receipt = receipt("inconclusive", "command", None);
+            receipt["recovery_kind"] = json!("repair_required");
+            Event::ValidationFailed(receipt)
+        }
+    }])
+}
+
+fn receipt(status: &str, kind: &str, exit_code: Option<i32>) -> Value {
+    let summary = match status {
+        "passed" => "the validator passed the result",
+        "failed" => "the validator did not pass the result",
+        "inconclusive" => "the validator did not answer",
+        "unavailable" => "a material result needs a validator",
+        _ => "this result needs no validation",
+    };
+    json!({
+        "schema_version": "loopx_turn_task_validation_v0",
+        "ok": matches!(status, "passed" | "not_required"),
+        "status": status,
+        "validator_kind": kind,
+        "summary": summary,
+        "recovery_kind": null,
+        "exit_code": exit_code,
+        "errors": [],
+    })
+}
