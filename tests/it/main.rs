@@ -10,4 +10,5 @@ mod golden;
 mod house;
 mod report_page;
 mod report_properties;
+mod schemas;
 mod support;
