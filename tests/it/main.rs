@@ -3,6 +3,7 @@
 #![allow(clippy::too_many_lines)]
 
 mod cli_common;
+mod cli_generate;
 mod cli_handoff;
 mod cli_maintenance;
 mod documents;
