@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::contract::channel::ids::ProfileName;
 use crate::contract::error::ErrorCode;
+use crate::contract::inbox::comment::CommentConfig;
 use crate::contract::packet::Refusal;
 use crate::flow::Ports;
 use crate::flow::inbox::ports::Providers;
@@ -11,11 +12,12 @@ use crate::host::exec::StructuredHost;
 use crate::host::supervisor::UserSupervisor;
 use crate::port::channel::{ChannelProvider, ProgramChoice};
 use crate::port::clock::{Clock, SystemClock};
+use crate::port::comments::CommentSource;
 use crate::port::events::EventStreams;
 use crate::port::ids::SystemIds;
 use crate::port::source::{SourceAdapter, SourceOpener, SourceRequest};
 use crate::port::tools::{Found, Tool, Tools};
-use crate::provider::lark::{self, Lark, LarkStreams};
+use crate::provider::lark::{self, Lark, LarkComments, LarkStreams};
 use crate::source::facts_file::FactsFile;
 use crate::source::git_history;
 use crate::source::git_history::GitHistory;
@@ -110,6 +112,10 @@ impl Providers for InboxProviders {
         let streams = LarkStreams::new(&self.choose(program), profile, cwd);
         streams.catch_stop();
         Box::new(streams)
+    }
+
+    fn comments(&self, config: &CommentConfig) -> Box<dyn CommentSource> {
+        Box::new(LarkComments::new(&self.choice, config.clone()))
     }
 
     fn probe(&self, program: Option<String>, profile: ProfileName, cwd: PathBuf) -> bool {

@@ -2,6 +2,7 @@
 
 pub mod channel;
 pub mod clock;
+pub mod comments;
 pub mod events;
 pub mod host;
 pub mod ids;

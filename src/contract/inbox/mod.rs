@@ -4,6 +4,8 @@
 //! other one shows counts, states and public keys.
 
 pub mod collector;
+pub mod comment;
+pub mod comment_packet;
 pub mod config;
 pub mod cursor;
 pub mod drained;

@@ -4,7 +4,9 @@ use crate::contract::extension::{Activation, Permission};
 use crate::contract::inbox::packet::{ExportCounts, ExportPacket, RoutedFlags};
 use crate::flow::Mode;
 use crate::flow::inbox::ack::claim;
-use crate::flow::inbox::context::{ContextArgs, Desk, Source};
+use crate::contract::inbox::fault::InboxFault;
+use crate::flow::inbox::context::{ContextArgs, Desk, Located, Source, read_document};
+use crate::flow::inbox::document_comment::{Document, is_comment_config};
 use crate::flow::inbox::error::InboxError;
 use crate::store::inbox::{Exporter, Inbox};
 use crate::store::lock::Settlement;
@@ -15,24 +17,36 @@ pub fn run(
     args: &ContextArgs,
     mode: Mode,
 ) -> Result<(ExportPacket, Activation), InboxError> {
-    let (_, activation, source) = desk.open(args, &[Permission::InboxWrite])?;
-    let stores = match &source {
-        Source::Single(inbox) => vec![inbox.store()?],
-        Source::Routed(collector) => collector
-            .enabled()
-            .map(|route| route.store())
-            .collect::<Result<_, _>>()?,
-    };
+    let located = desk.locate(args)?.ok_or(InboxFault::NotConfigured)?;
+    let activation = desk.require(&[Permission::InboxWrite])?;
+    let (stores, is_routed) = stores(desk, &located)?;
     let mut out = Exporter::default();
     let mut sums = ExportCounts::default();
     for store in &stores {
         add(&mut sums, store, (mode, &mut out), &desk.now.to_string())?;
     }
-    let routed = matches!(source, Source::Routed(_)).then(|| RoutedFlags::of(stores.len()));
+    let routed = is_routed.then(|| RoutedFlags::of(stores.len()));
     Ok((
         ExportPacket::new(mode.is_execute(), sums, routed, out.is_pending()),
         activation,
     ))
+}
+
+/// The inboxes a configuration names; a document's own inbox is one too.
+fn stores(desk: &Desk<'_>, located: &Located) -> Result<(Vec<Inbox>, bool), InboxError> {
+    let value = read_document(&located.config)?;
+    if is_comment_config(&value) {
+        let (document, _) = Document::of(located, &value)?;
+        document.require_enabled()?;
+        return Ok((vec![document.store], false));
+    }
+    Ok(match desk.read(located)? {
+        Source::Single(inbox) => (vec![inbox.store()?], false),
+        Source::Routed(collector) => {
+            let stores = collector.enabled().map(|route| route.store());
+            (stores.collect::<Result<_, _>>()?, true)
+        }
+    })
 }
 
 fn add(

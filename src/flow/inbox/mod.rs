@@ -8,6 +8,8 @@ pub mod catch_up;
 pub mod collector_run;
 pub mod collector_status;
 pub mod context;
+pub mod document_comment;
+pub mod document_reply;
 pub mod drain;
 pub mod error;
 pub mod export;

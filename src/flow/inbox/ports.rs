@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use crate::contract::channel::ids::ProfileName;
+use crate::contract::inbox::comment::CommentConfig;
 use crate::port::channel::{ChannelProvider, ProgramChoice};
+use crate::port::comments::CommentSource;
 use crate::port::events::EventStreams;
 
 /// Makes the providers of a command.
@@ -17,6 +19,8 @@ pub trait Providers {
         profile: ProfileName,
         cwd: PathBuf,
     ) -> Box<dyn EventStreams>;
+    /// The comments of a configured document.
+    fn comments(&self, config: &CommentConfig) -> Box<dyn CommentSource>;
     /// Says whether the local bus of a profile is sound.
     fn probe(&self, program: Option<String>, profile: ProfileName, cwd: PathBuf) -> bool;
     /// Finds the provider program: absolute, with its interpreter where it is a script.

@@ -30,6 +30,31 @@ pub(super) fn api(method: &str, path: &str, params: Option<String>, data: Option
     as_bot(all)
 }
 
+/// An `api` call under a named identity.
+pub(super) fn api_as(
+    (method, path): (&str, &str),
+    params: Option<String>,
+    data: Option<String>,
+    identity: &str,
+) -> Words {
+    let mut all = words(&["api", method, path]);
+    for (flag, value) in [("--params", params), ("--data", data)] {
+        all.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value]));
+    }
+    all.extend(words(&["--as", identity, "--format", "json"]));
+    all
+}
+
+/// One page of a document's comment cards.
+pub(super) fn comment_cards(url: &str, identity: &str, token: &Opaque) -> Words {
+    let mut all = words(&["drive", "+list-comments", "--url", url, "--solved-status", "false", "--comment-scope", "all"]);
+    all.extend(words(&["--page-size", "1", "--as", identity, "--format", "json"]));
+    if !token.as_str().is_empty() {
+        all.extend(page_token(Some(token)));
+    }
+    all
+}
+
 pub(super) fn auth_status() -> Words {
     words(&["auth", "status", "--verify", "--json"])
 }

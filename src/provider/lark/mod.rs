@@ -3,6 +3,7 @@
 mod argv;
 mod call;
 mod channel;
+mod comment;
 mod events;
 mod failure;
 mod program;
@@ -10,6 +11,7 @@ mod read;
 mod version;
 
 pub(crate) use channel::Lark;
+pub(crate) use comment::LarkComments;
 pub(crate) use events::LarkStreams;
 pub(crate) use program::find as find_program;
 pub(crate) use version::{is_compatible, located};

@@ -1,9 +1,13 @@
 //! A document's comments: events and position in one transaction, and the journal of answers.
 
-use rusqlite::{OptionalExtension, params};
+use std::collections::BTreeSet;
 
-use super::Inbox;
+use rusqlite::{OptionalExtension, params};
+use serde_json::Value;
+
+use super::{DAMAGED_ROW, Inbox};
 use super::events::Tally;
+use crate::contract::json;
 use crate::store::{StoreError, database};
 
 /// One answer in its journal.
@@ -76,6 +80,21 @@ impl Inbox {
             },
         );
         Ok(row.optional()?)
+    }
+
+    /// Reads the ids of the answers given here.
+    pub fn own_comment_replies(&self) -> Result<BTreeSet<String>, StoreError> {
+        let Some(connection) = self.reader()? else {
+            return Ok(BTreeSet::new());
+        };
+        let mut rows = connection.prepare("SELECT body_json FROM comment_replies")?;
+        let mut rows = rows.query([])?;
+        let mut ids = BTreeSet::new();
+        while let Some(row) = rows.next()? {
+            let body = json::parse_object(row.get::<_, String>(0)?.as_bytes()).map_err(|_| DAMAGED_ROW)?;
+            ids.extend(body.get("reply_id").and_then(Value::as_str).map(str::to_owned));
+        }
+        Ok(ids)
     }
 
     /// Commits one step of an answer.
