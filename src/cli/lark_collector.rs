@@ -1,6 +1,8 @@
 //! `loopx lark-inbox collector-…` and `document-comment-…`: one arm a command.
 
-use super::args::lark_inbox::{CollectorArgs, CollectorRunArgs, DocumentArgs, LarkInboxCommand as Command, ReconcileArgs};
+use super::args::lark_inbox::{
+    CollectorArgs, CollectorRunArgs, DocumentArgs, LarkInboxCommand as Command, ReconcileArgs,
+};
 use super::lark_inbox::{Answer, PROVIDERS, mode, packet};
 use crate::compose::{self, InboxProviders, SUPERVISOR};
 use crate::contract::inbox::fault::InboxFault;
@@ -31,18 +33,39 @@ pub(super) fn answer(desk: &Desk<'_>, command: &Command) -> Answer {
         )?),
         Command::CollectorRouteReconcile(args) => reconcile(desk, args),
         Command::CollectorRun(args) => run(desk, args),
-        Command::DocumentCommentStatus(args) => packet(document_comment::status(desk, &PROVIDERS, &document(args))?),
+        Command::DocumentCommentStatus(args) => {
+            packet(document_comment::status(desk, &PROVIDERS, &document(args))?)
+        }
         Command::DocumentCommentCapture(args) => {
             let context = document(&args.document);
-            packet(document_comment::capture(desk, &PROVIDERS, &context, mode(args.act.execute))?)
+            packet(document_comment::capture(
+                desk,
+                &PROVIDERS,
+                &context,
+                mode(args.act.execute),
+            )?)
         }
         Command::DocumentCommentReply(args) => {
-            let subject = (&document(&args.document), args.event_id.as_str(), args.text.as_str());
-            packet(document_reply::run(desk, &PROVIDERS, subject, mode(args.act.execute))?)
+            let subject = (
+                &document(&args.document),
+                args.event_id.as_str(),
+                args.text.as_str(),
+            );
+            packet(document_reply::run(
+                desk,
+                &PROVIDERS,
+                subject,
+                mode(args.act.execute),
+            )?)
         }
         Command::DocumentCommentAck(args) => {
             let context = document(&args.document);
-            packet(document_comment::ack(desk, &context, &args.event_id, mode(args.act.execute))?)
+            packet(document_comment::ack(
+                desk,
+                &context,
+                &args.event_id,
+                mode(args.act.execute),
+            )?)
         }
         _ => Err(InboxFault::NotConfigured.into()),
     }

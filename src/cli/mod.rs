@@ -9,6 +9,7 @@ mod emit;
 mod extension;
 mod generate;
 mod goal;
+mod goal_channel;
 mod handoff;
 mod input;
 mod kernel_reply;

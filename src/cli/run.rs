@@ -10,8 +10,8 @@ use clap::{CommandFactory, FromArgMatches};
 use super::args::{self, Cli, Command, Format};
 use super::emit::{self, Reply};
 use super::{
-    extension, goal, handoff, lark_inbox, maintenance, manual, periodic_report, quota, refresh,
-    todo, turn,
+    extension, goal, goal_channel, handoff, lark_inbox, maintenance, manual, periodic_report,
+    quota, refresh, todo, turn,
 };
 use crate::contract::error::ErrorCode;
 use crate::contract::packet::Refusal;
@@ -71,6 +71,7 @@ fn dispatch(cli: Cli) -> Reply {
         Command::Handoff(args) => handoff::run(&args, &cli.global),
         Command::Extension(args) => extension::run(&args, &cli.global),
         Command::LarkInbox(args) => lark_inbox::run(&args, &cli.global),
+        Command::GoalChannel(args) => goal_channel::run(&args, &cli.global),
         Command::Capability(args) => extension::capability(&args, &cli.global),
         Command::Doctor(args) => maintenance::doctor(&args, &cli.global),
         Command::Backup(args) => maintenance::backup(&args, &cli.global),

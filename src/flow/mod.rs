@@ -4,6 +4,7 @@
 //! provider, a source or a host; nothing here prints.
 
 pub mod backup;
+pub mod channel_target;
 pub mod doctor;
 pub mod extension;
 pub mod generate;

@@ -51,7 +51,11 @@ pub trait CommentSource {
     /// Reads one page of cards.
     fn cards(&self, token: &Opaque) -> Result<CardPage, ProviderError>;
     /// Reads one page of the replies of a card.
-    fn replies(&self, card: &CommentCard, token: Option<&Opaque>) -> Result<ReplyPage, ProviderError>;
+    fn replies(
+        &self,
+        card: &CommentCard,
+        token: Option<&Opaque>,
+    ) -> Result<ReplyPage, ProviderError>;
     /// Answers a card; the new reply's id.
     fn create(&self, card: &CommentCard, text: &str, key: &str) -> Result<Opaque, ProviderError>;
 }

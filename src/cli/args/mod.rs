@@ -3,6 +3,7 @@
 mod extension;
 mod family;
 pub(super) mod goal;
+pub(super) mod goal_channel;
 pub(super) mod handoff;
 pub(super) mod lark_inbox;
 pub(super) mod maintenance;
@@ -119,6 +120,8 @@ pub(super) enum Command {
     Extension(ExtensionArgs),
     /// Collect, read, answer and acknowledge the messages of a chat
     LarkInbox(lark_inbox::LarkInboxArgs),
+    /// Bind goals to chats
+    GoalChannel(goal_channel::GoalChannelArgs),
     /// See what the program and its extensions can do
     Capability(CapabilityArgs),
     /// Look at store, rights and programs; put right what needs no decision

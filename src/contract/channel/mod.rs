@@ -4,4 +4,6 @@ pub mod ids;
 pub mod observed;
 pub mod outbound;
 pub mod outcome;
+pub mod packet;
 pub mod route;
+pub mod target;

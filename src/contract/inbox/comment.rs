@@ -61,18 +61,28 @@ impl CommentConfig {
         let root = Label::root();
         let mut fields = Fields::closed(&root, value)?;
         fields.constant("schema_version", COMMENT_CONFIG)?;
-        let identities = [("user", CommentIdentity::User), ("bot", CommentIdentity::Bot)];
-        let policies = [("configured_source", false), ("incremental", false), ("addressed_only", true)];
+        let identities = [
+            ("user", CommentIdentity::User),
+            ("bot", CommentIdentity::Bot),
+        ];
+        let policies = [
+            ("configured_source", false),
+            ("incremental", false),
+            ("addressed_only", true),
+        ];
         let config = Self {
             enabled: is_true(fields.given("enabled")),
-            source_ref: fields.with("source_ref", |at, value| read_id(at, value, RouteKey::new, "must be a public name"))?,
+            source_ref: fields.with("source_ref", |at, value| {
+                read_id(at, value, RouteKey::new, "must be a public name")
+            })?,
             document: fields.with("document_url", read_document)?,
             identity: fields.choice("identity", &identities)?,
             profile: fields.with("profile", read_profile)?,
             addressed_only: fields.choice("capture_policy", &policies)?,
             inbox_dir: fields.with("inbox_dir", read_inbox_dir)?,
             page_size: u32::try_from(fields.integer_or("page_size", 1..=100, 50)?).unwrap_or(50),
-            timeout_seconds: u64::try_from(fields.integer_or("timeout_seconds", 1..=300, 60)?).unwrap_or(60),
+            timeout_seconds: u64::try_from(fields.integer_or("timeout_seconds", 1..=300, 60)?)
+                .unwrap_or(60),
             responds: read_response(&mut fields)?,
         };
         fields.finish(config)
@@ -82,7 +92,9 @@ impl CommentConfig {
 fn read_document(at: &Label, value: &Value) -> Result<Opaque, ContractError> {
     let url = as_text(at, value)?;
     let rest = url.strip_prefix("https://");
-    let plain = rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/')) && url.len() <= 2000 && !url.contains(char::is_whitespace);
+    let plain = rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
+        && url.len() <= 2000
+        && !url.contains(char::is_whitespace);
     match plain {
         true => Ok(Opaque::new(url)),
         false => Err(ContractError::invalid(at, "must be an https address")),
@@ -91,7 +103,9 @@ fn read_document(at: &Label, value: &Value) -> Result<Opaque, ContractError> {
 
 fn read_response(fields: &mut Fields<'_>) -> Result<bool, ContractError> {
     let at = fields.at("response");
-    let Some(value) = fields.some("response") else { return Ok(false) };
+    let Some(value) = fields.some("response") else {
+        return Ok(false);
+    };
     let mut response = Fields::closed(&at, value)?;
     let enabled = is_true(response.given("enabled"));
     response.finish(enabled)
@@ -100,8 +114,16 @@ fn read_response(fields: &mut Fields<'_>) -> Result<bool, ContractError> {
 /// Where the scan of a document stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommentCursor {
-    Comments { token: Opaque, cycle: u64 },
-    Replies { card: CommentCard, token: Opaque, outer: Opaque, cycle: u64 },
+    Comments {
+        token: Opaque,
+        cycle: u64,
+    },
+    Replies {
+        card: CommentCard,
+        token: Opaque,
+        outer: Opaque,
+        cycle: u64,
+    },
 }
 
 /// One card whose replies are read or answered.
@@ -116,7 +138,10 @@ pub struct CommentCard {
 impl CommentCursor {
     /// The start of a first scan.
     pub fn start() -> Self {
-        Self::Comments { token: Opaque::new(""), cycle: 0 }
+        Self::Comments {
+            token: Opaque::new(""),
+            cycle: 0,
+        }
     }
 
     /// Returns the row text: the encoded position inside one object.
@@ -125,7 +150,12 @@ impl CommentCursor {
             Self::Comments { token, cycle } => {
                 json!({"schema_version": CURSOR_SCHEMA, "phase": "comments", "page_token": token.as_str(), "cycle": cycle})
             }
-            Self::Replies { card, token, outer, cycle } => json!({
+            Self::Replies {
+                card,
+                token,
+                outer,
+                cycle,
+            } => json!({
                 "schema_version": CURSOR_SCHEMA,
                 "phase": "replies",
                 "cycle": cycle,
@@ -137,7 +167,8 @@ impl CommentCursor {
                 "can_reply": card.can_reply,
             }),
         };
-        json!({"schema_version": CURSOR_SCHEMA, "cursor": encode(CURSOR_PREFIX, &value)}).to_string()
+        json!({"schema_version": CURSOR_SCHEMA, "cursor": encode(CURSOR_PREFIX, &value)})
+            .to_string()
     }
 
     /// Reads a row; none when it is not what was written.
@@ -150,7 +181,10 @@ impl CommentCursor {
         let text = |name: &str| value[name].as_str().map(Opaque::new);
         let cycle = value["cycle"].as_u64()?;
         match value["phase"].as_str()? {
-            "comments" => Some(Self::Comments { token: text("page_token")?, cycle }),
+            "comments" => Some(Self::Comments {
+                token: text("page_token")?,
+                cycle,
+            }),
             "replies" => Some(Self::Replies {
                 card: card_of(&value)?,
                 token: text("reply_page_token")?,
@@ -163,7 +197,12 @@ impl CommentCursor {
 }
 
 fn card_of(value: &Value) -> Option<CommentCard> {
-    let text = |name: &str| value[name].as_str().filter(|text| !text.is_empty()).map(Opaque::new);
+    let text = |name: &str| {
+        value[name]
+            .as_str()
+            .filter(|text| !text.is_empty())
+            .map(Opaque::new)
+    };
     Some(CommentCard {
         comment_id: text("comment_id")?,
         file_token: text("file_token")?,
@@ -200,7 +239,9 @@ fn encode(prefix: &str, value: &Value) -> String {
 }
 
 fn decode(prefix: &str, text: &str) -> Option<Value> {
-    let encoded = text.strip_prefix(prefix).filter(|_| text.len() <= MAX_ENCODED)?;
+    let encoded = text
+        .strip_prefix(prefix)
+        .filter(|_| text.len() <= MAX_ENCODED)?;
     let bytes = URL_SAFE_NO_PAD.decode(encoded).ok()?;
     strict::parse_object(&bytes).ok().map(Value::Object)
 }
@@ -231,7 +272,11 @@ impl CommentEvent {
         if content.is_empty() {
             return None;
         }
-        let event_id = comment_event_id(source_ref.as_str(), card.comment_id.as_str(), reply.reply_id.as_str());
+        let event_id = comment_event_id(
+            source_ref.as_str(),
+            card.comment_id.as_str(),
+            reply.reply_id.as_str(),
+        );
         let mut body = Map::new();
         body.insert("schema_version".into(), json!(EVENT_SCHEMA));
         body.insert("event_id".into(), json!(event_id));
@@ -244,18 +289,26 @@ impl CommentEvent {
         if card.can_reply {
             body.insert("reply_address".into(), json!(card.address(source_ref)));
         }
-        Some(Self { event_id, create_time: reply.create_time.clone(), row: Value::Object(body).to_string() })
+        Some(Self {
+            event_id,
+            create_time: reply.create_time.clone(),
+            row: Value::Object(body).to_string(),
+        })
     }
 }
 
 /// The stable id of one reply of a document.
 fn comment_event_id(source: &str, comment: &str, reply: &str) -> String {
-    format!("lark-comment-{}", digest::nul_joined(&[source, comment, reply]).hex())
+    format!(
+        "lark-comment-{}",
+        digest::nul_joined(&[source, comment, reply]).hex()
+    )
 }
 
 /// Tells whether a text is the id of a comment event.
 pub fn is_comment_event_id(text: &str) -> bool {
-    text.strip_prefix("lark-comment-").is_some_and(digest::is_hex_64)
+    text.strip_prefix("lark-comment-")
+        .is_some_and(digest::is_hex_64)
 }
 
 /// The text of an answer; none when it is empty or too long.
@@ -271,7 +324,10 @@ pub fn escaped(text: &str) -> String {
 
 /// The key of the one answer to an event.
 pub fn reply_key(source_ref: &RouteKey, event_id: &str) -> String {
-    format!("loopx-{}", digest::nul_joined(&[source_ref.as_str(), event_id]).short(32))
+    format!(
+        "loopx-{}",
+        digest::nul_joined(&[source_ref.as_str(), event_id]).short(32)
+    )
 }
 
 #[cfg(test)]
@@ -279,14 +335,24 @@ mod tests {
     use super::*;
 
     fn card() -> CommentCard {
-        CommentCard { comment_id: Opaque::new("c"), file_token: Opaque::new("f"), file_type: Opaque::new("docx"), can_reply: true }
+        CommentCard {
+            comment_id: Opaque::new("c"),
+            file_token: Opaque::new("f"),
+            file_type: Opaque::new("docx"),
+            can_reply: true,
+        }
     }
 
     #[test]
     fn positions_of_both_phases_read_back() {
         for cursor in [
             CommentCursor::start(),
-            CommentCursor::Replies { card: card(), token: Opaque::new("r"), outer: Opaque::new("o"), cycle: 3 },
+            CommentCursor::Replies {
+                card: card(),
+                token: Opaque::new("r"),
+                outer: Opaque::new("o"),
+                cycle: 3,
+            },
         ] {
             assert_eq!(CommentCursor::from_row(&cursor.to_row()), Some(cursor));
         }
@@ -295,7 +361,10 @@ mod tests {
 
     #[test]
     fn an_address_belongs_to_its_source() {
-        let (own, other) = (RouteKey::new("doc").expect("key"), RouteKey::new("other").expect("key"));
+        let (own, other) = (
+            RouteKey::new("doc").expect("key"),
+            RouteKey::new("other").expect("key"),
+        );
         let address = card().address(&own);
         assert_eq!(CommentCard::of_address(&address, &own), Some(card()));
         assert_eq!(CommentCard::of_address(&address, &other), None);
@@ -307,7 +376,12 @@ mod tests {
             "identity": "bot", "profile": "p", "capture_policy": "configured_source", "inbox_dir": ".loopx/inbox/doc", "response": {"enabled": true}});
         let config = CommentConfig::parse(&good).expect("valid");
         assert!(config.responds && config.page_size == 50 && config.timeout_seconds == 60);
-        for (name, value) in [("document_url", json!("http://x")), ("more", json!(1)), ("profile", json!("default")), ("timeout_seconds", json!(301))] {
+        for (name, value) in [
+            ("document_url", json!("http://x")),
+            ("more", json!(1)),
+            ("profile", json!("default")),
+            ("timeout_seconds", json!(301)),
+        ] {
             let mut bad = good.clone();
             bad[name] = value;
             assert!(CommentConfig::parse(&bad).is_err(), "{name}");

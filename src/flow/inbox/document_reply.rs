@@ -10,7 +10,9 @@ use crate::contract::channel::ids::Opaque;
 use crate::contract::channel::outcome::ExternalWriteOutcome;
 use crate::contract::digest;
 use crate::contract::extension::{Activation, Permission};
-use crate::contract::inbox::comment::{CommentCard, ShownReply, escaped, is_comment_event_id, reply_key, reply_text};
+use crate::contract::inbox::comment::{
+    CommentCard, ShownReply, escaped, is_comment_event_id, reply_key, reply_text,
+};
 use crate::contract::inbox::comment_packet::{CommentBlocker, ReplyPacket};
 use crate::contract::inbox::fault::InboxFault;
 use crate::contract::{json as strict, text};
@@ -56,22 +58,42 @@ pub fn run(
         export_pending: false,
     };
     let Some(card) = card.filter(|card| card.can_reply) else {
-        return Ok((packet("blocked", Some(CommentBlocker::ReplyNotSupported)).packet(), activation));
+        return Ok((
+            packet("blocked", Some(CommentBlocker::ReplyNotSupported)).packet(),
+            activation,
+        ));
     };
     let Some(text) = reply_text(raw) else {
-        return Ok((packet("blocked", Some(CommentBlocker::ReplyTextInvalid)).packet(), activation));
+        return Ok((
+            packet("blocked", Some(CommentBlocker::ReplyTextInvalid)).packet(),
+            activation,
+        ));
     };
     if mode == Mode::Preview {
         return Ok((packet("preview_ready", None).packet(), activation));
     }
     let source = providers.comments(&document.config);
     let now = desk.now.to_string();
-    let path = document.store.folder().join(".state").join("comment-reply.lock");
+    let path = document
+        .store
+        .folder()
+        .join(".state")
+        .join("comment-reply.lock");
     let _held = lock::acquire::<Outbound>(&path, &claim("document-comment-reply", &now))?;
-    let mut answer = Answer { document: &document, source: source.as_ref(), card, key: &key, text: &text, outcome: ExternalWriteOutcome::None };
+    let mut answer = Answer {
+        document: &document,
+        source: source.as_ref(),
+        card,
+        key: &key,
+        text: &text,
+        outcome: ExternalWriteOutcome::None,
+    };
     let ended = answer.run();
     let mut out = Exporter::default();
-    document.store.export_comments(&mut out).map_err(after(answer.outcome))?;
+    document
+        .store
+        .export_comments(&mut out)
+        .map_err(after(answer.outcome))?;
     let (status, blocker) = ended?;
     let done = ReplyPacket {
         outcome: answer.outcome,
@@ -88,7 +110,8 @@ fn address(document: &Document, event_id: &str) -> Result<Option<CommentCard>, I
         false => None,
     };
     let row = row.ok_or(InboxFault::CommentNotCaptured)?;
-    let body = strict::parse_object(row.as_bytes()).map_err(|_| StoreError::Corrupt("a comment event is not readable"))?;
+    let body = strict::parse_object(row.as_bytes())
+        .map_err(|_| StoreError::Corrupt("a comment event is not readable"))?;
     let address = body.get("reply_address").and_then(Value::as_str);
     Ok(address.and_then(|address| CommentCard::of_address(address, &document.config.source_ref)))
 }
@@ -107,11 +130,15 @@ struct Answer<'a> {
 impl Answer<'_> {
     fn run(&mut self) -> Result<Ended, InboxError> {
         if let Some(row) = self.document.store.comment_reply(self.key)? {
-            let body = strict::parse_object(row.body.as_bytes()).map_err(|_| StoreError::Corrupt("an answer is not readable"))?;
+            let body = strict::parse_object(row.body.as_bytes())
+                .map_err(|_| StoreError::Corrupt("an answer is not readable"))?;
             if body.get("text_digest").and_then(Value::as_str) != Some(self.digest().as_str()) {
                 return Ok(("blocked", Some(CommentBlocker::ReplyDigestMismatch)));
             }
-            let reply_id = body.get("reply_id").and_then(Value::as_str).map(Opaque::new);
+            let reply_id = body
+                .get("reply_id")
+                .and_then(Value::as_str)
+                .map(Opaque::new);
             return match (row.status.as_str(), reply_id) {
                 ("verified", _) => Ok(("verified", None)),
                 (_, Some(id)) => self.verify(&id),
@@ -123,7 +150,10 @@ impl Answer<'_> {
         }
         self.put("creating", None)?;
         failpoint!(Point::CommentReplyRecorded);
-        match self.source.create(&self.card, &escaped(self.text), self.key) {
+        match self
+            .source
+            .create(&self.card, &escaped(self.text), self.key)
+        {
             Ok(id) => {
                 self.outcome = ExternalWriteOutcome::Performed;
                 failpoint!(Point::CommentReplyAccepted);
@@ -132,7 +162,10 @@ impl Answer<'_> {
             }
             Err(error) if error.effect == ExternalWriteOutcome::None => {
                 self.document.store.remove_comment_reply(self.key)?;
-                Ok(("blocked", Some(blocker_of(&error, CommentBlocker::ReplyFailed))))
+                Ok((
+                    "blocked",
+                    Some(blocker_of(&error, CommentBlocker::ReplyFailed)),
+                ))
             }
             Err(_) => {
                 self.outcome = ExternalWriteOutcome::Unknown;
@@ -155,8 +188,14 @@ impl Answer<'_> {
             "status": status,
             "reply_id": reply_id.map(Opaque::as_str),
         });
-        let row = CommentReplyRow { status: status.to_owned(), body: body.to_string() };
-        self.document.store.put_comment_reply(self.key, &row).map_err(after(self.outcome))
+        let row = CommentReplyRow {
+            status: status.to_owned(),
+            body: body.to_string(),
+        };
+        self.document
+            .store
+            .put_comment_reply(self.key, &row)
+            .map_err(after(self.outcome))
     }
 
     /// Looks for an answer that may have arrived, by the key it carries.
@@ -175,7 +214,11 @@ impl Answer<'_> {
     }
 
     fn verify(&self, id: &Opaque) -> Result<Ended, InboxError> {
-        let same = |shown: &str| [self.text.to_owned(), escaped(self.text)].iter().any(|sent| text::collapse(sent) == text::collapse(shown));
+        let same = |shown: &str| {
+            [self.text.to_owned(), escaped(self.text)]
+                .iter()
+                .any(|sent| text::collapse(sent) == text::collapse(shown))
+        };
         match self.find(|reply| &reply.reply_id == id) {
             Ok(Some(reply)) if same(reply.text.as_str()) => {
                 self.put("verified", Some(id))?;
@@ -186,7 +229,10 @@ impl Answer<'_> {
         }
     }
 
-    fn find(&self, is_it: impl Fn(&ShownReply) -> bool) -> Result<Option<ShownReply>, ProviderError> {
+    fn find(
+        &self,
+        is_it: impl Fn(&ShownReply) -> bool,
+    ) -> Result<Option<ShownReply>, ProviderError> {
         let mut token: Option<Opaque> = None;
         for _ in 0..MAX_PAGES {
             let page = self.source.replies(&self.card, token.as_ref())?;

@@ -1,10 +1,10 @@
 //! `lark-inbox export`: makes the files of an inbox say what its rows say. Files are compared, never believed.
 
 use crate::contract::extension::{Activation, Permission};
+use crate::contract::inbox::fault::InboxFault;
 use crate::contract::inbox::packet::{ExportCounts, ExportPacket, RoutedFlags};
 use crate::flow::Mode;
 use crate::flow::inbox::ack::claim;
-use crate::contract::inbox::fault::InboxFault;
 use crate::flow::inbox::context::{ContextArgs, Desk, Located, Source, read_document};
 use crate::flow::inbox::document_comment::{Document, is_comment_config};
 use crate::flow::inbox::error::InboxError;

@@ -47,8 +47,24 @@ pub(super) fn api_as(
 
 /// One page of a document's comment cards.
 pub(super) fn comment_cards(url: &str, identity: &str, token: &Opaque) -> Words {
-    let mut all = words(&["drive", "+list-comments", "--url", url, "--solved-status", "false", "--comment-scope", "all"]);
-    all.extend(words(&["--page-size", "1", "--as", identity, "--format", "json"]));
+    let mut all = words(&[
+        "drive",
+        "+list-comments",
+        "--url",
+        url,
+        "--solved-status",
+        "false",
+        "--comment-scope",
+        "all",
+    ]);
+    all.extend(words(&[
+        "--page-size",
+        "1",
+        "--as",
+        identity,
+        "--format",
+        "json",
+    ]));
     if !token.as_str().is_empty() {
         all.extend(page_token(Some(token)));
     }

@@ -10,7 +10,9 @@ use super::{argv, read, version};
 use crate::contract::channel::ids::Opaque;
 use crate::contract::inbox::comment::{CommentCard, CommentConfig, CommentIdentity, ShownReply};
 use crate::port::channel::{ProgramChoice, ProviderError};
-use crate::port::comments::{CardPage, CommentRights, CommentSource, ReplyPage, RightsFault, ShownCard};
+use crate::port::comments::{
+    CardPage, CommentRights, CommentSource, ReplyPage, RightsFault, ShownCard,
+};
 use crate::process::Ending;
 
 const SCOPES: [&str; 2] = ["docs:document.comment:read", "docs:document.comment:create"];
@@ -25,7 +27,10 @@ pub(crate) struct LarkComments {
 
 impl LarkComments {
     pub(crate) fn new(choice: &ProgramChoice, config: CommentConfig) -> Self {
-        Self { program: Program::find(choice), config }
+        Self {
+            program: Program::find(choice),
+            config,
+        }
     }
 
     fn call(&self, tail: &[String]) -> Result<Answer, ProviderError> {
@@ -40,23 +45,53 @@ impl LarkComments {
 
     fn replies_path(card: &CommentCard) -> Option<String> {
         let parts = [card.file_token.as_str(), card.comment_id.as_str()];
-        let is_plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-        parts.into_iter().all(is_plain).then(|| format!("/open-apis/drive/v1/files/{}/comments/{}/replies", parts[0], parts[1]))
+        let is_plain = |text: &str| {
+            !text.is_empty()
+                && text
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+        };
+        parts.into_iter().all(is_plain).then(|| {
+            format!(
+                "/open-apis/drive/v1/files/{}/comments/{}/replies",
+                parts[0], parts[1]
+            )
+        })
     }
 
     fn bot_rights(&self) -> Result<CommentRights, RightsFault> {
         let app = self.bare(&["whoami", "--as", "bot"])?;
         let app = read::app_id(&app).ok_or(RightsFault::Invalid)?;
-        let path = format!("/open-apis/application/v6/applications/{}/app_versions", app.as_str());
+        let path = format!(
+            "/open-apis/application/v6/applications/{}/app_versions",
+            app.as_str()
+        );
         let params = json!({"lang": "zh_cn", "page_size": "2"}).to_string();
-        let tail = ["api", "GET", &path, "--as", "bot", "--params", &params, "--json"].map(str::to_owned);
-        let envelope = self.call(&tail).and_then(Answer::envelope).map_err(|_| RightsFault::Unknown)?;
-        let newest = envelope["data"]["items"].as_array().and_then(|items| items.first()).ok_or(RightsFault::Invalid)?;
-        let is_published = newest["status"].as_i64() == Some(1) && newest["publish_time"].as_str().is_some_and(|time| !time.is_empty() && time != "0");
+        let tail = [
+            "api", "GET", &path, "--as", "bot", "--params", &params, "--json",
+        ]
+        .map(str::to_owned);
+        let envelope = self
+            .call(&tail)
+            .and_then(Answer::envelope)
+            .map_err(|_| RightsFault::Unknown)?;
+        let newest = envelope["data"]["items"]
+            .as_array()
+            .and_then(|items| items.first())
+            .ok_or(RightsFault::Invalid)?;
+        let is_published = newest["status"].as_i64() == Some(1)
+            && newest["publish_time"]
+                .as_str()
+                .is_some_and(|time| !time.is_empty() && time != "0");
         if !is_published {
             return Err(RightsFault::Unknown);
         }
-        let scopes: Vec<&str> = newest["scopes"].as_array().into_iter().flatten().filter_map(tenant_scope).collect();
+        let scopes: Vec<&str> = newest["scopes"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(tenant_scope)
+            .collect();
         Ok(rights(|scope| scopes.contains(&scope)))
     }
 
@@ -67,7 +102,14 @@ impl LarkComments {
             return Err(RightsFault::Unknown);
         }
         let value = first_object(&answer.stdout).ok_or(RightsFault::Invalid)?;
-        let list = |name: &str| -> Vec<&str> { value[name].as_array().into_iter().flatten().filter_map(Value::as_str).collect() };
+        let list = |name: &str| -> Vec<&str> {
+            value[name]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .collect()
+        };
         let (granted, missing) = (list("granted"), list("missing"));
         let mut named: Vec<&str> = granted.iter().chain(&missing).copied().collect();
         named.sort_unstable();
@@ -81,17 +123,26 @@ impl LarkComments {
 
     fn bare(&self, words: &[&str]) -> Result<Value, RightsFault> {
         let tail: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        self.call(&tail).and_then(Answer::bare).map_err(|_| RightsFault::Unknown)
+        self.call(&tail)
+            .and_then(Answer::bare)
+            .map_err(|_| RightsFault::Unknown)
     }
 }
 
 fn rights(has: impl Fn(&str) -> bool) -> CommentRights {
-    CommentRights { may_read: has(SCOPES[0]), may_create: has(SCOPES[1]) }
+    CommentRights {
+        may_read: has(SCOPES[0]),
+        may_create: has(SCOPES[1]),
+    }
 }
 
 fn tenant_scope(entry: &Value) -> Option<&str> {
     let tokens = entry["token_types"].as_array()?;
-    tokens.iter().any(|token| token == "tenant").then(|| entry["scope"].as_str()).flatten()
+    tokens
+        .iter()
+        .any(|token| token == "tenant")
+        .then(|| entry["scope"].as_str())
+        .flatten()
 }
 
 impl CommentSource for LarkComments {
@@ -117,16 +168,29 @@ impl CommentSource for LarkComments {
         card_page(&envelope["data"], token)
     }
 
-    fn replies(&self, card: &CommentCard, token: Option<&Opaque>) -> Result<ReplyPage, ProviderError> {
+    fn replies(
+        &self,
+        card: &CommentCard,
+        token: Option<&Opaque>,
+    ) -> Result<ReplyPage, ProviderError> {
         let path = Self::replies_path(card).ok_or_else(unreadable)?;
-        let mut params = json!({"file_type": card.file_type.as_str(), "page_size": self.config.page_size});
+        let mut params =
+            json!({"file_type": card.file_type.as_str(), "page_size": self.config.page_size});
         if let Some(token) = token.filter(|token| !token.as_str().is_empty()) {
             params["page_token"] = json!(token.as_str());
         }
-        let tail = argv::api_as(("GET", &path), Some(params.to_string()), None, self.identity());
+        let tail = argv::api_as(
+            ("GET", &path),
+            Some(params.to_string()),
+            None,
+            self.identity(),
+        );
         let data = self.call(&tail)?.envelope()?;
         let data = &data["data"];
-        Ok(ReplyPage { replies: shown_replies(list(&data["items"])?)?, next: next(data, token)? })
+        Ok(ReplyPage {
+            replies: shown_replies(list(&data["items"])?)?,
+            next: next(data, token)?,
+        })
     }
 
     fn create(&self, card: &CommentCard, text: &str, key: &str) -> Result<Opaque, ProviderError> {
@@ -136,7 +200,9 @@ impl CommentSource for LarkComments {
         let data = json!({"content": {"elements": [{"type": "text_run", "text_run": {"text": text}}]}, "extra": extra}).to_string();
         let tail = argv::api_as(("POST", &path), Some(params), Some(data), self.identity());
         let envelope = self.call(&tail)?.envelope()?;
-        read::find_text(&envelope["data"], &["reply_id"]).map(Opaque::new).ok_or_else(unreadable)
+        read::find_text(&envelope["data"], &["reply_id"])
+            .map(Opaque::new)
+            .ok_or_else(unreadable)
     }
 }
 
@@ -152,18 +218,32 @@ fn next(data: &Value, sent: Option<&Opaque>) -> Result<Option<Opaque>, ProviderE
     match data["has_more"].as_bool() {
         Some(false) => Ok(None),
         Some(true) => {
-            let token = data["page_token"].as_str().filter(|token| !token.trim().is_empty()).map(Opaque::new);
-            token.filter(|token| Some(token) != sent).map(Some).ok_or_else(unreadable)
+            let token = data["page_token"]
+                .as_str()
+                .filter(|token| !token.trim().is_empty())
+                .map(Opaque::new);
+            token
+                .filter(|token| Some(token) != sent)
+                .map(Some)
+                .ok_or_else(unreadable)
         }
         None => Err(unreadable()),
     }
 }
 
 fn card_page(data: &Value, sent: &Opaque) -> Result<CardPage, ProviderError> {
-    let file = |name: &str| data[name].as_str().filter(|text| !text.is_empty()).map(Opaque::new);
+    let file = |name: &str| {
+        data[name]
+            .as_str()
+            .filter(|text| !text.is_empty())
+            .map(Opaque::new)
+    };
     let mut cards = Vec::new();
     for item in list(&data["items"])? {
-        let comment_id = item["comment_id"].as_str().filter(|id| !id.is_empty()).ok_or_else(unreadable)?;
+        let comment_id = item["comment_id"]
+            .as_str()
+            .filter(|id| !id.is_empty())
+            .ok_or_else(unreadable)?;
         let is_closed = item["is_solved"] == json!(true) || item["is_whole"] == json!(true);
         let card = CommentCard {
             comment_id: Opaque::new(comment_id),
@@ -171,18 +251,34 @@ fn card_page(data: &Value, sent: &Opaque) -> Result<CardPage, ProviderError> {
             file_type: file("file_type").ok_or_else(unreadable)?,
             can_reply: !is_closed,
         };
-        let more = (item["has_more"] == json!(true)).then(|| Opaque::new(item["page_token"].as_str().unwrap_or("")));
-        cards.push(ShownCard { card, replies: shown_replies(list(&item["reply_list"]["replies"])?)?, more });
+        let more = (item["has_more"] == json!(true))
+            .then(|| Opaque::new(item["page_token"].as_str().unwrap_or("")));
+        cards.push(ShownCard {
+            card,
+            replies: shown_replies(list(&item["reply_list"]["replies"])?)?,
+            more,
+        });
     }
-    Ok(CardPage { cards, next: next(data, Some(sent))? })
+    Ok(CardPage {
+        cards,
+        next: next(data, Some(sent))?,
+    })
 }
 
 fn shown_replies(items: &[Value]) -> Result<Vec<ShownReply>, ProviderError> {
-    items.iter().map(|item| shown_reply(item).ok_or_else(unreadable)).collect()
+    items
+        .iter()
+        .map(|item| shown_reply(item).ok_or_else(unreadable))
+        .collect()
 }
 
 fn shown_reply(item: &Value) -> Option<ShownReply> {
-    let text: String = item["content"]["elements"].as_array().into_iter().flatten().map(element_text).collect();
+    let text: String = item["content"]["elements"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(element_text)
+        .collect();
     let create_time = match &item["create_time"] {
         Value::Number(number) => number.to_string(),
         Value::String(text) => text.clone(),
@@ -192,13 +288,18 @@ fn shown_reply(item: &Value) -> Option<ShownReply> {
         reply_id: Opaque::new(item["reply_id"].as_str().filter(|id| !id.is_empty())?),
         text: Opaque::new(text),
         create_time,
-        user_id: item["user_id"].as_str().filter(|id| !id.is_empty()).map(Opaque::new),
+        user_id: item["user_id"]
+            .as_str()
+            .filter(|id| !id.is_empty())
+            .map(Opaque::new),
         key: key_of(&item["extra"]),
     })
 }
 
 fn element_text(element: &Value) -> &str {
-    let text = element["text_run"]["text"].as_str().or_else(|| element["docs_link"]["url"].as_str());
+    let text = element["text_run"]["text"]
+        .as_str()
+        .or_else(|| element["docs_link"]["url"].as_str());
     text.unwrap_or("")
 }
 

@@ -8,3 +8,4 @@ pub mod extension_state;
 mod file;
 pub mod history_cursor;
 pub mod registry;
+pub mod target;

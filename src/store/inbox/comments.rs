@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
 
-use super::{DAMAGED_ROW, Inbox};
 use super::events::Tally;
+use super::{DAMAGED_ROW, Inbox};
 use crate::contract::json;
 use crate::store::{StoreError, database};
 
@@ -91,8 +91,13 @@ impl Inbox {
         let mut rows = rows.query([])?;
         let mut ids = BTreeSet::new();
         while let Some(row) = rows.next()? {
-            let body = json::parse_object(row.get::<_, String>(0)?.as_bytes()).map_err(|_| DAMAGED_ROW)?;
-            ids.extend(body.get("reply_id").and_then(Value::as_str).map(str::to_owned));
+            let body =
+                json::parse_object(row.get::<_, String>(0)?.as_bytes()).map_err(|_| DAMAGED_ROW)?;
+            ids.extend(
+                body.get("reply_id")
+                    .and_then(Value::as_str)
+                    .map(str::to_owned),
+            );
         }
         Ok(ids)
     }
