@@ -9,8 +9,6 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
-
 use super::private_file;
 use crate::failpoint::Point;
 
@@ -167,14 +165,27 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Moves a folder to a name that must be free.
+#[cfg(target_os = "linux")]
 fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
     let result = renameat2(AT_FDCWD, from, AT_FDCWD, to, RenameFlags::RENAME_NOREPLACE);
     match result.map_err(io::Error::from) {
         // A file system without that flag: the check just before is the best there is.
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput && !to.exists() => {
-            fs::rename(from, to)
-        }
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => rename_checked(from, to),
         other => other,
+    }
+}
+
+/// Moves a folder to a name that must be free, where no call does both.
+#[cfg(not(target_os = "linux"))]
+fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    rename_checked(from, to)
+}
+
+fn rename_checked(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(to) {
+        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(_) => fs::rename(from, to),
     }
 }
 
