@@ -8,6 +8,8 @@ mod events;
 mod failure;
 mod program;
 mod read;
+#[cfg(test)]
+mod recorded;
 mod version;
 
 pub(crate) use channel::Lark;
