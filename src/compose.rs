@@ -6,6 +6,7 @@ use crate::contract::channel::ids::ProfileName;
 use crate::contract::error::ErrorCode;
 use crate::contract::inbox::comment::CommentConfig;
 use crate::contract::packet::Refusal;
+use crate::contract::time::Timestamp;
 use crate::flow::Ports;
 use crate::flow::inbox::ports::Providers;
 use crate::host::exec::StructuredHost;
@@ -83,11 +84,29 @@ pub(crate) fn clock() -> SystemClock {
     SystemClock::new(env::test_hook(env::TEST_NOW).as_deref())
 }
 
+/// The instant of a command.
+pub(crate) fn now() -> Timestamp {
+    clock().now()
+}
+
+/// The providers of inbox commands, with what the command line says about the program.
+pub(crate) const fn providers(
+    executable: Option<String>,
+    interpreter: Option<String>,
+) -> InboxProviders {
+    InboxProviders {
+        choice: ProgramChoice {
+            executable,
+            interpreter,
+        },
+    }
+}
+
 /// The providers of inbox commands.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InboxProviders {
     /// What the command line says about the program; it wins over the configuration.
-    pub(crate) choice: ProgramChoice,
+    choice: ProgramChoice,
 }
 
 impl InboxProviders {

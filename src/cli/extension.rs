@@ -7,31 +7,22 @@ use super::args::{
 };
 use super::emit::Reply;
 use super::input;
+use crate::compose;
 use crate::contract::extension::Manifest;
 use crate::contract::parse::Label;
 use crate::flow::Mode;
 use crate::flow::extension::{self, ExtensionError, Operation};
 use crate::flow::place::Place;
-use crate::port::clock::{Clock, SystemClock};
-use crate::store::StoreError;
-use crate::store::document::extension_state::ExtensionStateFile;
-use crate::workspace::env;
 
 const ERROR_SCHEMA: &str = "loopx_extension_error_v0";
 
 /// Runs one extension command.
 pub(super) fn run(args: &ExtensionArgs, global: &Global) -> Reply {
-    let file = match (
-        &args.state_file,
-        Place::locate(global.registry.as_deref(), global.runtime_root.as_deref()),
-    ) {
-        (Some(path), _) => ExtensionStateFile::at(path.clone()),
-        (None, Ok(place)) => ExtensionStateFile::of_runtime(&place.runtime_root),
-        (None, Err(_)) => return misused("the current folder cannot be read"),
+    let place = Place::locate(global.registry.as_deref(), global.runtime_root.as_deref());
+    let Ok(file) = place.map(|place| extension::record(&place, args.state_file.clone())) else {
+        return misused("the current folder cannot be read");
     };
-    let now = SystemClock::new(env::test_hook(env::TEST_NOW).as_deref())
-        .now()
-        .to_string();
+    let now = compose::now().to_string();
     let (operation, execute) = match &args.command {
         ExtensionCommand::List => return answer(extension::list(&file)),
         ExtensionCommand::Doctor(target) => {
@@ -70,9 +61,7 @@ pub(super) fn run(args: &ExtensionArgs, global: &Global) -> Reply {
 pub(super) fn capability(args: &CapabilityArgs, global: &Global) -> Reply {
     let CapabilityCommand::List = args.command;
     match Place::locate(global.registry.as_deref(), global.runtime_root.as_deref()) {
-        Ok(place) => answer(extension::capabilities(&ExtensionStateFile::of_runtime(
-            &place.runtime_root,
-        ))),
+        Ok(place) => answer(extension::capabilities(&extension::record(&place, None))),
         Err(_) => misused("the current folder cannot be read"),
     }
 }
@@ -100,23 +89,13 @@ fn answer<T: serde::Serialize>(result: Result<T, ExtensionError>) -> Reply {
 /// A refusal of the record is exit 1; a request that cannot be one is exit 2.
 fn refused(error: &ExtensionError) -> Reply {
     use crate::kernel::extension::Refused;
-    let packet = packet(&error.to_string(), code(error));
+    let packet = packet(&error.to_string(), error.code());
     match error {
         ExtensionError::Refused(Refused::NoEarlierRevision) | ExtensionError::ProbeFailed => {
             Reply::packet(&packet)
         }
         ExtensionError::Refused(_) => Reply::misused(&packet),
         _ => Reply::packet(&packet),
-    }
-}
-
-fn code(error: &ExtensionError) -> Option<&'static str> {
-    match error {
-        ExtensionError::Store(StoreError::LockTimeout(_)) => Some("lock_acquire_timeout"),
-        ExtensionError::Store(StoreError::SchemaUnsupported { .. }) => Some("schema_unsupported"),
-        ExtensionError::Store(StoreError::Corrupt(_)) => Some("store_corrupt"),
-        ExtensionError::Store(_) => Some("store_write_failed"),
-        ExtensionError::Refused(_) | ExtensionError::ProbeFailed | ExtensionError::Changed => None,
     }
 }
 

@@ -12,7 +12,6 @@ use crate::contract::channel::target::TargetRequest;
 use crate::flow::Mode;
 use crate::flow::channel_target::TargetDesk;
 use crate::flow::place::Place;
-use crate::port::clock::Clock;
 
 /// Runs one command.
 pub(super) fn run(args: &GoalChannelArgs, global: &Global) -> Reply {
@@ -28,7 +27,7 @@ pub(super) fn run(args: &GoalChannelArgs, global: &Global) -> Reply {
     let desk = TargetDesk {
         place: &place,
         path: target.target_path.clone(),
-        now: compose::clock().now(),
+        now: compose::now(),
     };
     let packet = match &target.command {
         TargetCommand::List => desk.list(),

@@ -4,35 +4,36 @@ use super::args::lark_inbox::{
     CollectorArgs, CollectorRunArgs, DocumentArgs, LarkInboxCommand as Command, ReconcileArgs,
 };
 use super::lark_inbox::{Answer, PROVIDERS, mode, packet};
-use crate::compose::{self, InboxProviders, SUPERVISOR};
+use crate::compose::{self, SUPERVISOR};
 use crate::contract::inbox::fault::InboxFault;
 use crate::flow::inbox::collector_run::{self, RunRequest};
 use crate::flow::inbox::context::{ContextArgs, Desk};
 use crate::flow::inbox::{collector_status, document_comment, document_reply, reconcile, service};
-use crate::port::channel::ProgramChoice;
 
 /// Runs one command of the collector or the document connector.
 pub(super) fn answer(desk: &Desk<'_>, command: &Command) -> Answer {
-    let outside = (
-        &PROVIDERS as &dyn crate::flow::inbox::ports::Providers,
-        &SUPERVISOR as &dyn crate::port::supervisor::ServiceSupervisor,
-    );
     match command {
         Command::CollectorPlan(args) => packet(service::plan(desk, &PROVIDERS, &context(args))?),
         Command::CollectorInstall(args) => packet(service::install(
             desk,
-            outside,
+            (&PROVIDERS, &SUPERVISOR),
             &context(&args.collector),
             mode(args.act.execute),
         )?),
         Command::CollectorStatus(args) => packet(collector_status::run(
             desk,
-            outside,
+            (&PROVIDERS, &SUPERVISOR),
             &context(&args.collector),
             args.probe_event_bus,
         )?),
         Command::CollectorRouteReconcile(args) => reconcile(desk, args),
         Command::CollectorRun(args) => run(desk, args),
+        other => answer_document(desk, other),
+    }
+}
+
+fn answer_document(desk: &Desk<'_>, command: &Command) -> Answer {
+    match command {
         Command::DocumentCommentStatus(args) => {
             packet(document_comment::status(desk, &PROVIDERS, &document(args))?)
         }
@@ -102,12 +103,10 @@ fn reconcile(desk: &Desk<'_>, args: &ReconcileArgs) -> Answer {
 }
 
 fn run(desk: &Desk<'_>, args: &CollectorRunArgs) -> Answer {
-    let providers = InboxProviders {
-        choice: ProgramChoice {
-            executable: Some(args.lark_cli_executable.clone()),
-            interpreter: args.node_executable.clone(),
-        },
-    };
+    let providers = compose::providers(
+        Some(args.lark_cli_executable.clone()),
+        args.node_executable.clone(),
+    );
     let context = ContextArgs {
         project: Some(args.project.clone()),
         config: Some(args.config.clone()),

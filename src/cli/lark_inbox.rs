@@ -20,18 +20,11 @@ use crate::flow::inbox::context::{ContextArgs, Desk};
 use crate::flow::inbox::error::InboxError;
 use crate::flow::inbox::{ack, catch_up, drain, export, ingest, marks, material_review, outbound};
 use crate::flow::place::Place;
-use crate::port::channel::ProgramChoice;
-use crate::port::clock::Clock;
 
 /// The largest batch of events that is read, in bytes.
 const MAX_INPUT: u64 = 256 << 20;
 /// The usual program, where the configuration names none.
-pub(super) const PROVIDERS: InboxProviders = InboxProviders {
-    choice: ProgramChoice {
-        executable: None,
-        interpreter: None,
-    },
-};
+pub(super) const PROVIDERS: InboxProviders = compose::providers(None, None);
 
 pub(super) type Answer = Result<Value, InboxError>;
 
@@ -49,7 +42,7 @@ pub(super) fn run(args: &LarkInboxArgs, global: &Global) -> Reply {
     let desk = Desk {
         place: &place,
         placement: &compose::PLACEMENT,
-        now: compose::clock().now(),
+        now: compose::now(),
     };
     match answer(&desk, &args.command) {
         Ok(packet) => Reply::packet(&packet),
@@ -96,6 +89,13 @@ fn answer(desk: &Desk<'_>, command: &Command) -> Answer {
             &context(&args.context),
             mode(args.act.execute),
         )?),
+        other => answer_outside(desk, other),
+    }
+}
+
+/// The commands that speak to the provider.
+fn answer_outside(desk: &Desk<'_>, command: &Command) -> Answer {
+    match command {
         Command::Send(args) => {
             let context = context(&args.context);
             let request = request(&context, &args.outbound);
@@ -137,9 +137,7 @@ fn marked(desk: &Desk<'_>, args: &MarkArgs, run: MarkRun) -> Answer {
 }
 
 fn history(desk: &Desk<'_>, args: &HistoryArgs) -> Answer {
-    let providers = InboxProviders {
-        choice: choice(&args.program),
-    };
+    let providers = choice(&args.program);
     let request = catch_up::CatchUpRequest {
         context: &context(&args.context),
         route_key: &args.route_key,
@@ -163,11 +161,11 @@ fn request<'a>(context: &'a ContextArgs, flags: &'a OutboundFlags) -> outbound::
     }
 }
 
-fn choice(flags: &ProgramFlags) -> ProgramChoice {
-    ProgramChoice {
-        executable: flags.lark_cli_executable.clone(),
-        interpreter: flags.node_executable.clone(),
-    }
+fn choice(flags: &ProgramFlags) -> InboxProviders {
+    compose::providers(
+        flags.lark_cli_executable.clone(),
+        flags.node_executable.clone(),
+    )
 }
 
 fn context(flags: &ContextFlags) -> ContextArgs {

@@ -3,6 +3,8 @@
 //! 1. read the record  2. decide the change  3. preview returns here  4. probe  5. under the lock: the record must still be the one that
 //!    was read, then it is replaced  6. packet
 
+use std::path::PathBuf;
+
 use serde::Serialize;
 
 use crate::contract::channel::outcome::ExternalWriteOutcome;
@@ -11,6 +13,7 @@ use crate::contract::extension::{
     Manifest, Permission, Unavailable,
 };
 use crate::flow::Mode;
+use crate::flow::place::Place;
 use crate::kernel::extension::{self, Refused, Switch};
 use crate::store::StoreError;
 use crate::store::document::extension_state::ExtensionStateFile;
@@ -28,6 +31,27 @@ pub enum ExtensionError {
     Changed,
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl ExtensionError {
+    /// Returns the machine code of a failure of the record itself.
+    pub fn code(&self) -> Option<&'static str> {
+        match self {
+            Self::Store(StoreError::LockTimeout(_)) => Some("lock_acquire_timeout"),
+            Self::Store(StoreError::SchemaUnsupported { .. }) => Some("schema_unsupported"),
+            Self::Store(StoreError::Corrupt(_)) => Some("store_corrupt"),
+            Self::Store(_) => Some("store_write_failed"),
+            Self::Refused(_) | Self::ProbeFailed | Self::Changed => None,
+        }
+    }
+}
+
+/// The record of a place, or the one in a named file.
+pub fn record(place: &Place, file: Option<PathBuf>) -> ExtensionStateFile {
+    match file {
+        Some(path) => ExtensionStateFile::at(path),
+        None => ExtensionStateFile::of_runtime(&place.runtime_root),
+    }
 }
 
 /// A change of the record.

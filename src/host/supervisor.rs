@@ -45,7 +45,7 @@ impl ServiceSupervisor for UserSupervisor {
 }
 
 fn domain() -> String {
-    format!("gui/{}", nix::unistd::getuid())
+    format!("gui/{}", process::user_id())
 }
 
 fn succeeds(program: &str, words: &[&str]) -> bool {

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::port::placement::{ConfigPlacement, Placement, ProbeFailed};
-use crate::process::{self, Ending, Invocation};
+use crate::process::{self, Ending, Environment, Invocation};
+use crate::workspace::env;
 
 /// The git program on the search path.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,12 +43,23 @@ fn git(folder: &Path, words: &[&str], file: Option<&Path>) -> Result<i32, ProbeF
     args.extend(words.iter().map(OsString::from));
     args.extend(file.map(OsString::from));
     let call = Invocation::new("git", args)
+        .env(environment())
         .deadline(DEADLINE)
         .max_output(1 << 20);
     match process::run(&call).map_err(|_| ProbeFailed)?.ending {
         Ending::Exit(code) => Ok(code),
         Ending::Signal(_) => Err(ProbeFailed),
     }
+}
+
+/// Where git is and whose configuration it reads; nothing that could point it at another repository.
+fn environment() -> Environment {
+    let kept = [env::PATH, env::HOME];
+    Environment::Only(
+        kept.iter()
+            .filter_map(|name| Some(((*name).into(), env::value(name)?)))
+            .collect(),
+    )
 }
 
 #[cfg(test)]

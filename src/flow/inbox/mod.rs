@@ -6,6 +6,7 @@ pub mod ack;
 mod capture;
 pub mod catch_up;
 pub mod collector_run;
+mod collector_signals;
 pub mod collector_status;
 pub mod context;
 pub mod document_comment;

@@ -11,21 +11,26 @@ use crate::process::Ending;
 
 fn recording(name: &str) -> Value {
     let path = format!("{}/fixtures/lark/{name}.json", env!("CARGO_MANIFEST_DIR"));
-    serde_json::from_slice(&std::fs::read(path).expect("the recording exists")).expect("the recording is JSON")
+    serde_json::from_slice(&std::fs::read(path).expect("the recording exists"))
+        .expect("the recording is JSON")
 }
 
 fn answer(name: &str) -> Answer {
     let recorded = recording(name);
     let text = |part: &str| recorded[part].as_str().unwrap_or("").to_owned();
     Answer {
-        ending: recorded["rc"].as_i64().map_or(Ending::Signal(9), |code| Ending::Exit(i32::try_from(code).expect("small"))),
+        ending: recorded["rc"].as_i64().map_or(Ending::Signal(9), |code| {
+            Ending::Exit(i32::try_from(code).expect("small"))
+        }),
         stdout: text("stdout"),
         stderr: text("stderr"),
     }
 }
 
 fn envelope(name: &str) -> Value {
-    answer(name).envelope().unwrap_or_else(|error| panic!("{name}: {error:?}"))
+    answer(name)
+        .envelope()
+        .unwrap_or_else(|error| panic!("{name}: {error:?}"))
 }
 
 #[test]
@@ -53,14 +58,26 @@ fn every_failure_says_what_a_write_may_have_done_and_what_it_means() {
         ("error-unknown-flag", Outcome::None, Kind::Rejected),
         ("error-missing-flag", Outcome::None, Kind::Rejected),
         ("error-service-method", Outcome::None, Kind::Rejected),
-        ("api-user-not-logged-in", Outcome::None, Kind::AuthorizationMissing),
-        ("im-search-missing-scope", Outcome::None, Kind::PermissionMissing),
+        (
+            "api-user-not-logged-in",
+            Outcome::None,
+            Kind::AuthorizationMissing,
+        ),
+        (
+            "im-search-missing-scope",
+            Outcome::None,
+            Kind::PermissionMissing,
+        ),
         ("error-7", Outcome::Unknown, Kind::Rejected),
         ("error-2200", Outcome::Unknown, Kind::Rejected),
         ("error-cut-after", Outcome::Unknown, Kind::Unavailable),
         ("error-cut-before", Outcome::Unknown, Kind::Unavailable),
         ("error-http-504", Outcome::Unknown, Kind::Unavailable),
-        ("error-http-500-without-code", Outcome::Unknown, Kind::Unavailable),
+        (
+            "error-http-500-without-code",
+            Outcome::Unknown,
+            Kind::Unavailable,
+        ),
         ("error-http-502-html", Outcome::Unknown, Kind::Failed),
         ("error-http-500-empty", Outcome::Unknown, Kind::Failed),
         ("error-http-200-empty", Outcome::Unknown, Kind::Failed),
@@ -69,16 +86,40 @@ fn every_failure_says_what_a_write_may_have_done_and_what_it_means() {
         ("error-wrong-ca", Outcome::Unknown, Kind::Unavailable),
         ("error-token-503", Outcome::Unknown, Kind::Unavailable),
         ("error-token-429", Outcome::None, Kind::RateLimited),
-        ("drive-comments-http-500-coded", Outcome::Unknown, Kind::Rejected),
-        ("drive-comments-http-502-html", Outcome::Unknown, Kind::Unavailable),
-        ("drive-comments-forbidden", Outcome::None, Kind::PermissionMissing),
-        ("drive-comments-denied", Outcome::None, Kind::PermissionMissing),
+        (
+            "drive-comments-http-500-coded",
+            Outcome::Unknown,
+            Kind::Rejected,
+        ),
+        (
+            "drive-comments-http-502-html",
+            Outcome::Unknown,
+            Kind::Unavailable,
+        ),
+        (
+            "drive-comments-forbidden",
+            Outcome::None,
+            Kind::PermissionMissing,
+        ),
+        (
+            "drive-comments-denied",
+            Outcome::None,
+            Kind::PermissionMissing,
+        ),
         ("im-thread-none", Outcome::Unknown, Kind::NotFound),
-        ("api-reaction-create-answer-lost", Outcome::Unknown, Kind::Unavailable),
+        (
+            "api-reaction-create-answer-lost",
+            Outcome::Unknown,
+            Kind::Unavailable,
+        ),
     ];
     for (name, effect, kind) in cases {
         let error = answer(name).envelope().expect_err(name);
-        assert_eq!((error.effect, error.kind), (effect, kind), "{name}: {error:?}");
+        assert_eq!(
+            (error.effect, error.kind),
+            (effect, kind),
+            "{name}: {error:?}"
+        );
     }
 }
 
@@ -86,7 +127,11 @@ fn every_failure_says_what_a_write_may_have_done_and_what_it_means() {
 fn an_exit_of_zero_without_the_expected_answer_is_no_success() {
     for name in ["api-page-200"] {
         let error = answer(name).envelope().expect_err(name);
-        assert_eq!((error.effect, error.kind), (Outcome::Unknown, Kind::PayloadInvalid), "{name}");
+        assert_eq!(
+            (error.effect, error.kind),
+            (Outcome::Unknown, Kind::PayloadInvalid),
+            "{name}"
+        );
     }
     let accepted = envelope("im-send-accepted-without-data");
     assert_eq!(read::sent_message(&accepted), Err(failure::unreadable()));
@@ -94,7 +139,13 @@ fn an_exit_of_zero_without_the_expected_answer_is_no_success() {
 
 #[test]
 fn a_sent_message_and_a_new_mark_are_named() {
-    for name in ["im-send", "im-send-repeated", "im-reply", "im-reply-in-thread", "im-send-mention"] {
+    for name in [
+        "im-send",
+        "im-send-repeated",
+        "im-reply",
+        "im-reply-in-thread",
+        "im-send-mention",
+    ] {
         assert!(read::sent_message(&envelope(name)).is_ok(), "{name}");
     }
     assert!(read::mark_id(&envelope("api-reaction-create")).is_ok());
@@ -112,10 +163,15 @@ fn previews_show_the_text_that_would_go_out() {
 fn the_bot_of_a_profile_is_ready_only_when_it_was_verified() {
     let status = |name: &str| read::bot_status(&answer(name).bare().expect(name));
     let verified = status("auth-status-verified");
-    assert!(verified.is_ready && verified.name.as_deref() == Some("Peer Bot") && verified.app.is_some());
+    assert!(
+        verified.is_ready && verified.name.as_deref() == Some("Peer Bot") && verified.app.is_some()
+    );
     for name in ["auth-status-verify-failed", "auth-status-wrong-secret"] {
         let failed = status(name);
-        assert!(!failed.is_ready && failed.may_be_retried && failed.name.is_none(), "{name}");
+        assert!(
+            !failed.is_ready && failed.may_be_retried && failed.name.is_none(),
+            "{name}"
+        );
     }
     assert!(!status("auth-status-local").is_ready);
     assert!(status("auth-status-signed-in").is_ready);
@@ -136,7 +192,11 @@ fn members_carry_their_pairs_and_say_whether_they_are_all() {
     assert!(all.is_complete && all.ids.iter().any(|id| id == "ou_ann"));
     assert_eq!(all.aliases().get("cli_other01"), Some(&"ou_otherbot"));
     assert!(members("im-members-two-pages").is_complete);
-    for name in ["im-members-page-limit", "im-members-same-token", "im-members-truncated"] {
+    for name in [
+        "im-members-page-limit",
+        "im-members-same-token",
+        "im-members-truncated",
+    ] {
         assert!(!members(name).is_complete, "{name}");
     }
 }
@@ -154,29 +214,61 @@ fn pages_of_history_end_only_where_the_provider_says_so() {
     }
     let token = first.next.expect("a token");
     assert!(read::page(&envelope("im-history-first-page"), Some(&token)).is_err());
-    assert!(read::page(&envelope("im-history-first-page"), Some(&Opaque::new("other"))).is_ok());
+    assert!(
+        read::page(
+            &envelope("im-history-first-page"),
+            Some(&Opaque::new("other"))
+        )
+        .is_ok()
+    );
 }
 
 #[test]
 fn threads_are_nested_and_say_when_they_are_cut() {
     let page = |name: &str| read::page(&envelope(name), None).expect(name);
     let cut = page("im-history-thread-cut");
-    assert!(cut.messages[0].thread_is_cut && cut.messages[0].replies.as_ref().is_some_and(|replies| replies.len() == 50));
-    assert!(page("im-history-thread-error").messages.iter().any(|message| message.thread_is_cut));
-    assert!(page("im-history-thread").messages.iter().any(|message| message.replies.is_some() && !message.thread_is_cut));
+    assert!(
+        cut.messages[0].thread_is_cut
+            && cut.messages[0]
+                .replies
+                .as_ref()
+                .is_some_and(|replies| replies.len() == 50)
+    );
+    assert!(
+        page("im-history-thread-error")
+            .messages
+            .iter()
+            .any(|message| message.thread_is_cut)
+    );
+    assert!(
+        page("im-history-thread")
+            .messages
+            .iter()
+            .any(|message| message.replies.is_some() && !message.thread_is_cut)
+    );
     assert!(page("im-thread-first-page").next.is_some());
-    assert!(page("im-thread-last-page").next.is_none() && page("im-thread-by-message-id").next.is_none());
+    assert!(
+        page("im-thread-last-page").next.is_none()
+            && page("im-thread-by-message-id").next.is_none()
+    );
 }
 
 #[test]
 fn a_readback_finds_a_message_wherever_it_is_nested() {
     let id = MessageId::new("om_peer000003").expect("id");
     let read = read::read_back(&envelope("im-mget-thread-reply")).expect("read");
-    let copies = read.iter().filter(|message| message.message_id.as_ref() == Some(&id)).count();
+    let copies = read
+        .iter()
+        .filter(|message| message.message_id.as_ref() == Some(&id))
+        .count();
     assert!(copies >= 1 && read.iter().all(|message| message.parent_id.is_none()));
     let plain = read::read_back(&envelope("im-mget-plain-reply")).expect("read");
     assert!(plain.iter().any(|message| message.parent_id.is_some()));
-    assert!(read::read_back(&envelope("im-mget-missing")).expect("read").is_empty());
+    assert!(
+        read::read_back(&envelope("im-mget-missing"))
+            .expect("read")
+            .is_empty()
+    );
     let mentions = read::read_back(&envelope("im-mget-mentions")).expect("read");
     assert_eq!(mentions[0].mention_count(), 2);
     assert!(read::read_back(&envelope("im-mget-deleted")).expect("read")[0].is_deleted);
@@ -186,7 +278,10 @@ fn a_readback_finds_a_message_wherever_it_is_nested() {
 fn a_raw_message_names_what_it_answers() {
     let id = MessageId::new("om_peer000003").expect("id");
     let raw = read::raw_message(&envelope("api-message-get-thread-reply"), &id).expect("raw");
-    assert_eq!(raw.parent_id.as_ref().map(|id| id.as_str()), Some("om_peer000001"));
+    assert_eq!(
+        raw.parent_id.as_ref().map(|id| id.as_str()),
+        Some("om_peer000001")
+    );
     assert!(raw.root_id.is_some() && raw.thread.is_some() && raw.body.is_some());
     assert!(answer("api-message-get-missing").envelope().is_err());
 }
@@ -198,5 +293,8 @@ fn marks_are_paged() {
     assert!(first.marks.len() == 2 && first.next.is_some());
     assert!(page("api-reactions-last-page").next.is_none());
     assert!(page("api-reactions-empty").marks.is_empty());
-    assert!(answer("api-reaction-delete").envelope().is_ok() && answer("api-reaction-delete-missing").envelope().is_err());
+    assert!(
+        answer("api-reaction-delete").envelope().is_ok()
+            && answer("api-reaction-delete-missing").envelope().is_err()
+    );
 }

@@ -18,78 +18,17 @@ mod events;
 mod exports;
 mod gaps;
 mod marks;
+mod place;
 mod schema;
 mod settle;
-
-use std::path::{Path, PathBuf};
-
-use rusqlite::Connection;
-
-use super::StoreError;
-use super::database;
-use super::lock::{self, Claim, Held, Rank};
 
 pub use attempts::{Attempt, AttemptState};
 pub use comments::CommentReplyRow;
 pub use events::{Counts, DrainedRow, Urgent};
 pub use exports::{ExportSurvey, Exporter};
 pub use marks::{Mark, MarkJournal, MarkPhase};
+pub use place::Inbox;
 pub use settle::MaterialRow;
 
-/// The migrations of an inbox database, for maintenance.
-pub(in crate::store) const MIGRATIONS: database::Migrations = schema::INBOX;
-
-/// One inbox on disk.
-#[derive(Clone, Debug)]
-pub struct Inbox {
-    folder: PathBuf,
-}
-
-impl Inbox {
-    /// Names an inbox by its folder; nothing is opened.
-    pub fn at(folder: impl Into<PathBuf>) -> Self {
-        Self {
-            folder: folder.into(),
-        }
-    }
-
-    /// Returns the folder.
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    fn database(&self) -> PathBuf {
-        self.folder.join(".state").join("inbox.sqlite3")
-    }
-
-    fn reader(&self) -> Result<Option<Connection>, StoreError> {
-        database::open_read(&self.database(), schema::INBOX)
-    }
-
-    fn writer(&self) -> Result<Connection, StoreError> {
-        database::open_write(&self.database(), schema::INBOX)
-    }
-
-    /// Tells whether the database is readable by this program, without creating it.
-    pub fn check(&self) -> Result<(), StoreError> {
-        self.reader().map(drop)
-    }
-
-    /// Tells whether the inbox has a database.
-    pub fn is_present(&self) -> bool {
-        self.database().exists()
-    }
-
-    /// Takes the lock around settlements.
-    pub fn settlement_lock<R: Rank>(&self, claim: &Claim<'_>) -> Result<Held<R>, StoreError> {
-        lock::acquire(&self.settlement_lock_path(), claim)
-    }
-
-    /// Returns the file of the lock around settlements.
-    pub fn settlement_lock_path(&self) -> PathBuf {
-        self.folder.join(".state").join("settlement.lock")
-    }
-}
-
-/// A row whose text is not what was written.
-const DAMAGED_ROW: StoreError = StoreError::Corrupt("a row of the inbox is not readable");
+use place::DAMAGED_ROW;
+pub(in crate::store) use schema::INBOX as MIGRATIONS;

@@ -3,7 +3,7 @@
 use crate::store::database::Migrations;
 
 /// The migrations of `inbox.sqlite3`.
-pub(super) const INBOX: Migrations = Migrations(&[INBOX_1]);
+pub(in crate::store) const INBOX: Migrations = Migrations(&[INBOX_1]);
 
 const INBOX_1: &str = "
 CREATE TABLE events(seq INTEGER PRIMARY KEY, route_key TEXT NOT NULL, message_id TEXT NOT NULL, create_time TEXT NOT NULL,

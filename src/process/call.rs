@@ -1,13 +1,4 @@
-//! The one place that starts other programs.
-//!
-//! A child is an argument vector, never a shell string. It runs in a process group of its own, so that ending it ends what it
-//! started; both pipes are drained while it runs; what it prints is kept up to a limit and read to the end beyond it. A program
-//! that never started, one that did not finish in time and one that finished are three different answers.
-//!
-//! Two forms: [`run`] waits for one answer within a deadline; [`stream`] starts a long-lived child and hands its lines, as they
-//! come, to a channel. [`stop_signals`] turns the signals that ask this process to stop into a channel message.
-//!
-//! Deliberately absent: retries, parsing, any knowledge of the program that is started, and an asynchronous runtime.
+//! One call of a program: argument vector in, one answer out, within a deadline.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
@@ -20,17 +11,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{SigSet, Signal, killpg};
+use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 /// The longest argument that Linux starts a program with.
-pub(crate) const MAX_ARGUMENT_BYTES: usize = 131_071;
+const MAX_ARGUMENT_BYTES: usize = 131_071;
 /// How long a child may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
 /// How long pipes may stay open after the child itself has ended.
 const PIPE_GRACE: Duration = Duration::from_millis(500);
 const POLL: Duration = Duration::from_millis(5);
-const STREAM_POLL: Duration = Duration::from_millis(20);
 
 /// One program call: argument vector, folder, environment, input and bounds.
 #[derive(Clone, Debug)]
@@ -151,7 +141,7 @@ impl Invocation {
         Ok(())
     }
 
-    fn spawn(&self) -> Result<Child, SpawnError> {
+    pub(super) fn spawn(&self) -> Result<Child, SpawnError> {
         self.check()?;
         let mut command = Command::new(&self.program);
         command.args(&self.args).process_group(0);
@@ -185,7 +175,7 @@ impl Invocation {
 }
 
 /// Says whether `part` can be an argument of a program at all.
-pub(crate) fn check_argument(part: &OsStr) -> Result<(), SpawnError> {
+fn check_argument(part: &OsStr) -> Result<(), SpawnError> {
     if part.as_bytes().len() > MAX_ARGUMENT_BYTES {
         return Err(SpawnError::ArgumentTooLong);
     }
@@ -293,7 +283,7 @@ fn collect<R: Read + Send + 'static>(pipe: Option<R>, limit: usize, done: &Sende
     kept
 }
 
-fn read_some(pipe: &mut impl Read, buffer: &mut [u8]) -> Option<usize> {
+pub(super) fn read_some(pipe: &mut impl Read, buffer: &mut [u8]) -> Option<usize> {
     loop {
         match pipe.read(buffer) {
             Ok(0) => return None,
@@ -321,7 +311,7 @@ fn wait_until(child: &mut Child, pipes: &Receiver<()>, end: Instant) -> Option<E
 }
 
 /// Waits a bounded while until both readers are through.
-fn pipes_closed(pipes: &Receiver<()>) -> bool {
+pub(super) fn pipes_closed(pipes: &Receiver<()>) -> bool {
     let end = Instant::now() + PIPE_GRACE;
     loop {
         let left = end.saturating_duration_since(Instant::now());
@@ -347,235 +337,6 @@ fn end_group(child: &mut Child, group: Pid) {
         }
     }
     let _ = child.wait();
-}
-
-/// What a streaming child said or did; `tag` is the caller's name for it.
-#[derive(Debug)]
-pub(crate) struct StreamItem<T> {
-    pub(crate) tag: T,
-    pub(crate) what: StreamEvent,
-}
-
-#[derive(Debug)]
-pub(crate) enum StreamEvent {
-    /// One line of standard output without its line feed.
-    Out(Vec<u8>),
-    /// One line of standard error without its line feed.
-    Err(Vec<u8>),
-    /// The child ended and both pipes are read to their end.
-    Ended(Ending),
-}
-
-/// A running child whose lines go to a channel. Dropping it ends the group.
-#[derive(Debug)]
-pub(crate) struct Streaming {
-    pid: u32,
-    state: Arc<Mutex<Option<Child>>>,
-}
-
-/// The longest line that is handed on; a longer one is dropped whole.
-const MAX_LINE: usize = 4 << 20;
-
-/// Starts a long-lived child and hands every line it prints to `sink`. The invocation's deadline does not apply.
-pub(crate) fn stream<T>(
-    invocation: &Invocation,
-    tag: T,
-    sink: Sender<StreamItem<T>>,
-) -> Result<Streaming, SpawnError>
-where
-    T: Clone + Send + 'static,
-{
-    let mut child = invocation.spawn()?;
-    let pid = child.id();
-    let (done, pipes) = mpsc::channel();
-    lines(
-        child.stdout.take(),
-        StreamEvent::Out,
-        (tag.clone(), sink.clone()),
-        done.clone(),
-    );
-    lines(
-        child.stderr.take(),
-        StreamEvent::Err,
-        (tag.clone(), sink.clone()),
-        done,
-    );
-    let state = Arc::new(Mutex::new(Some(child)));
-    let watched = Arc::clone(&state);
-    thread::spawn(move || {
-        let ending = watch(&watched);
-        let _ = pipes_closed(&pipes);
-        let _ = sink.send(StreamItem {
-            tag,
-            what: StreamEvent::Ended(ending),
-        });
-    });
-    Ok(Streaming { pid, state })
-}
-
-fn watch(state: &Mutex<Option<Child>>) -> Ending {
-    loop {
-        {
-            let mut held = state.lock().unwrap_or_else(PoisonError::into_inner);
-            let ended = match held.as_mut().map(Child::try_wait) {
-                Some(Ok(None)) => None,
-                Some(Ok(Some(status))) => Some(status.into()),
-                Some(Err(_)) | None => Some(Ending::Signal(0)),
-            };
-            if let Some(ending) = ended {
-                // Reaped: the pid may name another process from now on, so nothing signals it any more.
-                *held = None;
-                return ending;
-            }
-        }
-        thread::sleep(STREAM_POLL);
-    }
-}
-
-fn lines<T, R>(
-    pipe: Option<R>,
-    kind: fn(Vec<u8>) -> StreamEvent,
-    to: (T, Sender<StreamItem<T>>),
-    done: Sender<()>,
-) where
-    T: Clone + Send + 'static,
-    R: Read + Send + 'static,
-{
-    thread::spawn(move || {
-        let (tag, sink) = to;
-        let mut splitter = Splitter::default();
-        if let Some(mut pipe) = pipe {
-            let mut buffer = vec![0; 64 << 10];
-            while let Some(count) = read_some(&mut pipe, &mut buffer) {
-                splitter.push(&buffer[..count], |line| {
-                    let _ = sink.send(StreamItem {
-                        tag: tag.clone(),
-                        what: kind(line),
-                    });
-                });
-            }
-        }
-        if let Some(line) = splitter.rest() {
-            let _ = sink.send(StreamItem {
-                tag,
-                what: kind(line),
-            });
-        }
-        let _ = done.send(());
-    });
-}
-
-/// Cuts bytes at line feeds and at nothing else.
-#[derive(Default)]
-struct Splitter {
-    partial: Vec<u8>,
-    too_long: bool,
-}
-
-impl Splitter {
-    fn push(&mut self, mut bytes: &[u8], mut emit: impl FnMut(Vec<u8>)) {
-        while let Some(at) = bytes.iter().position(|byte| *byte == b'\n') {
-            self.keep(&bytes[..at]);
-            if let Some(line) = self.rest() {
-                emit(line);
-            }
-            bytes = &bytes[at + 1..];
-        }
-        self.keep(bytes);
-    }
-
-    fn keep(&mut self, bytes: &[u8]) {
-        self.too_long |= self.partial.len() + bytes.len() > MAX_LINE;
-        if !self.too_long {
-            self.partial.extend_from_slice(bytes);
-        }
-    }
-
-    fn rest(&mut self) -> Option<Vec<u8>> {
-        let line = std::mem::take(&mut self.partial);
-        let too_long = std::mem::take(&mut self.too_long);
-        (!too_long && !line.is_empty()).then_some(line)
-    }
-}
-
-impl Streaming {
-    pub(crate) fn pid(&self) -> u32 {
-        self.pid
-    }
-
-    /// Asks the child's group to end.
-    pub(crate) fn terminate(&self) {
-        self.signal(Signal::SIGTERM);
-    }
-
-    /// Ends the child's group.
-    pub(crate) fn kill(&self) {
-        self.signal(Signal::SIGKILL);
-    }
-
-    fn signal(&self, signal: Signal) {
-        let held = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.is_some() {
-            let _ = killpg(Pid::from_raw(self.pid.cast_signed()), signal);
-        }
-    }
-}
-
-impl Drop for Streaming {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
-/// Asks a process that this one did not start to end; false when there is none.
-pub(crate) fn terminate_pid(pid: u32) -> bool {
-    signal_pid(pid, Some(Signal::SIGTERM))
-}
-
-/// Ends a process that this one did not start.
-pub(crate) fn kill_pid(pid: u32) -> bool {
-    signal_pid(pid, Some(Signal::SIGKILL))
-}
-
-/// Says whether a process with this id exists.
-pub(crate) fn pid_alive(pid: u32) -> bool {
-    signal_pid(pid, None)
-}
-
-fn signal_pid(pid: u32, signal: Option<Signal>) -> bool {
-    // 0 and 1 would name a whole group or the system's first process.
-    i32::try_from(pid)
-        .is_ok_and(|pid| pid > 1 && nix::sys::signal::kill(Pid::from_raw(pid), signal).is_ok())
-}
-
-/// Monotonic time since a fixed moment; the only clock for pauses and limits.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stopwatch(Instant);
-
-impl Stopwatch {
-    pub(crate) fn start() -> Self {
-        Self(Instant::now())
-    }
-
-    pub(crate) fn elapsed(&self) -> Duration {
-        self.0.elapsed()
-    }
-}
-
-/// From now on SIGTERM and SIGINT do not end this process but call `on_stop`. To be called before any other thread exists;
-/// children start with an empty signal mask all the same.
-pub(crate) fn stop_signals(on_stop: impl Fn() + Send + 'static) {
-    let mut signals = SigSet::empty();
-    signals.add(Signal::SIGTERM);
-    signals.add(Signal::SIGINT);
-    if signals.thread_block().is_err() {
-        return;
-    }
-    thread::spawn(move || {
-        while signals.wait().is_ok() {
-            on_stop();
-        }
-    });
 }
 
 #[cfg(test)]
@@ -658,60 +419,5 @@ mod tests {
     fn a_signal_is_not_an_exit_code() {
         let done = run(&sh("kill -9 $$")).expect("sh starts");
         assert_eq!(done.ending, Ending::Signal(9));
-    }
-
-    #[test]
-    fn a_stream_hands_on_lines_of_both_pipes_and_then_its_end() {
-        let (sink, items) = mpsc::channel();
-        let child = stream(
-            &sh("printf 'a\\342\\200\\250b\\nc'; echo d >&2; exit 4"),
-            7,
-            sink,
-        )
-        .expect("sh starts");
-        assert!(child.pid() > 1);
-        let mut out = Vec::new();
-        let mut err = Vec::new();
-        let ending = loop {
-            let item: StreamItem<i32> = items.recv().expect("the stream reports its end");
-            assert_eq!(item.tag, 7);
-            match item.what {
-                StreamEvent::Out(line) => out.push(String::from_utf8(line).expect("text")),
-                StreamEvent::Err(line) => err.push(line),
-                StreamEvent::Ended(ending) => break ending,
-            }
-        };
-        assert_eq!(
-            (ending, out, err),
-            (
-                Ending::Exit(4),
-                vec!["a\u{2028}b".to_owned(), "c".to_owned()],
-                vec![b"d".to_vec()]
-            )
-        );
-    }
-
-    #[test]
-    fn a_terminated_stream_reports_the_signal() {
-        let (sink, items) = mpsc::channel();
-        let child = stream(&sh("echo up; exec sleep 60"), (), sink).expect("sh starts");
-        assert!(matches!(
-            items.recv().map(|item| item.what),
-            Ok(StreamEvent::Out(_))
-        ));
-        child.terminate();
-        assert!(matches!(
-            items.recv().map(|item| item.what),
-            Ok(StreamEvent::Ended(Ending::Signal(15)))
-        ));
-    }
-
-    #[test]
-    fn an_overlong_line_is_dropped_and_the_next_one_kept() {
-        let mut splitter = Splitter::default();
-        let mut lines = Vec::new();
-        splitter.push(&vec![b'x'; MAX_LINE + 1], |line| lines.push(line));
-        splitter.push(b"\nnext\n", |line| lines.push(line));
-        assert_eq!(lines, vec![b"next".to_vec()]);
     }
 }

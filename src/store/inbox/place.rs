@@ -1,0 +1,66 @@
+//! One inbox on disk: its folder, its database, its locks.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+use super::schema;
+use crate::store::StoreError;
+use crate::store::database;
+use crate::store::lock::{self, Claim, Held, Rank};
+
+/// A row whose text is not what was written.
+pub(super) const DAMAGED_ROW: StoreError =
+    StoreError::Corrupt("a row of the inbox is not readable");
+
+/// One inbox on disk.
+#[derive(Clone, Debug)]
+pub struct Inbox {
+    pub(super) folder: PathBuf,
+}
+
+impl Inbox {
+    /// Names an inbox by its folder; nothing is opened.
+    pub fn at(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            folder: folder.into(),
+        }
+    }
+
+    /// Returns the folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn database(&self) -> PathBuf {
+        self.folder.join(".state").join("inbox.sqlite3")
+    }
+
+    pub(super) fn reader(&self) -> Result<Option<Connection>, StoreError> {
+        database::open_read(&self.database(), schema::INBOX)
+    }
+
+    pub(super) fn writer(&self) -> Result<Connection, StoreError> {
+        database::open_write(&self.database(), schema::INBOX)
+    }
+
+    /// Tells whether the database is readable by this program, without creating it.
+    pub fn check(&self) -> Result<(), StoreError> {
+        self.reader().map(drop)
+    }
+
+    /// Tells whether the inbox has a database.
+    pub fn is_present(&self) -> bool {
+        self.database().exists()
+    }
+
+    /// Takes the lock around settlements.
+    pub fn settlement_lock<R: Rank>(&self, claim: &Claim<'_>) -> Result<Held<R>, StoreError> {
+        lock::acquire(&self.settlement_lock_path(), claim)
+    }
+
+    /// Returns the file of the lock around settlements.
+    pub fn settlement_lock_path(&self) -> PathBuf {
+        self.folder.join(".state").join("settlement.lock")
+    }
+}
