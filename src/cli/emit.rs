@@ -35,6 +35,12 @@ impl Reply {
         Self::with_text(packet, packet_text::general)
     }
 
+    /// Answers with a packet that is a value already: its numbers keep their spelling.
+    pub(super) fn value(packet: Value) -> Self {
+        let layout = packet_text::general;
+        Self::Packet { packet, layout }
+    }
+
     /// Answers with a packet and the text a layout makes of it.
     pub(super) fn with_text(packet: &impl Serialize, layout: Layout) -> Self {
         let packet = serde_json::to_value(packet).unwrap_or(Value::Null);

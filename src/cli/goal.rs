@@ -5,14 +5,16 @@ use serde_json::{Map, Value, json};
 use super::args::Global;
 use super::args::goal::{
     BootstrapArgs, ConfigureGoalArgs, GateWord, GoalLifecycleArgs, LifecycleWord, OperatorGateArgs,
-    RegisterAgentArgs, Severity, Slots,
+    RegisterAgentArgs, Severity, Slots, StatusArgs,
 };
 use super::emit::Reply;
-use super::kernel_reply::with_ports;
+use super::input;
+use super::kernel_reply::{answer, misuse, with_ports};
 use crate::contract::goal::NewGoal;
 use crate::flow::Mode;
 use crate::flow::goal::{self, Operation, Setting};
 use crate::flow::operator_gate::{self, Decision};
+use crate::flow::{goal_report, status};
 
 pub(super) fn bootstrap(args: &BootstrapArgs, global: &Global) -> Reply {
     with_ports(global, "bootstrap", |ports| {
@@ -48,6 +50,9 @@ pub(super) fn register(args: &RegisterAgentArgs, global: &Global) -> Reply {
 
 pub(super) fn configure(args: &ConfigureGoalArgs, global: &Global) -> Reply {
     let settings = settings(args);
+    if args.periodic_report_json.is_some() || args.clear_periodic_report {
+        return report_settings(args, global, settings.is_empty());
+    }
     with_ports(global, "configure-goal", |ports| {
         let expected = args.expected_registry_revision.as_deref();
         goal::configure(
@@ -57,6 +62,34 @@ pub(super) fn configure(args: &ConfigureGoalArgs, global: &Global) -> Reply {
             &settings,
             expected,
         )
+    })
+}
+
+/// The goal's own report settings: by plan and apply, apart from every other setting.
+fn report_settings(args: &ConfigureGoalArgs, global: &Global, is_alone: bool) -> Reply {
+    if !is_alone {
+        let text = "report settings are changed on their own; leave the other settings out";
+        return answer(Err(misuse(text)), "configure-goal");
+    }
+    let desired = match args
+        .periodic_report_json
+        .as_deref()
+        .map(input::json_object)
+        .transpose()
+    {
+        Ok(desired) => desired,
+        Err(refusal) => return answer(Err(refusal), "configure-goal"),
+    };
+    with_ports(global, "configure-goal", |ports| {
+        let mode = Mode::of_switch(args.execute);
+        let plan = args.expected_plan_revision.as_deref();
+        goal_report::configure(ports, mode, &args.goal_id, desired.as_ref(), plan)
+    })
+}
+
+pub(super) fn status(args: &StatusArgs, global: &Global) -> Reply {
+    with_ports(global, "status", |ports| {
+        status::show(ports, args.goal_id.as_ref())
     })
 }
 

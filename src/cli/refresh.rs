@@ -60,7 +60,7 @@ fn request(args: &RefreshArgs) -> Result<Refresh, Refusal> {
         settle: args.settle_turn,
         sinks,
         project: args.project.clone(),
-        state_file: args.state_file.clone(),
+        state_file: args.state_file.clone().map(Into::into),
     })
 }
 

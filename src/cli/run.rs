@@ -64,6 +64,7 @@ fn dispatch(cli: Cli) -> Reply {
         Command::GoalLifecycle(args) => goal::lifecycle(&args, &cli.global),
         Command::OperatorGate(args) => goal::operator_gate(&args, &cli.global),
         Command::Todo(args) => todo::run(&args, &cli.global),
+        Command::Status(args) => goal::status(&args, &cli.global),
         Command::Turn(args) => turn::run(&args, &cli.global),
         Command::Quota(args) => quota::run(&args, &cli.global),
         Command::RefreshState(args) => refresh::run(&args, &cli.global),

@@ -104,10 +104,12 @@ pub fn list(ports: &Ports, id: &GoalId, with_archived: bool) -> Answer {
         .filter(|todo| with_archived || !todo.is_archived())
         .map(Todo::to_value)
         .collect();
-    Ok(json!({
-        "ok": true, "schema_version": "loopx_todo_list_v0", "goal_id": id, "todos": shown,
+    let mut packet = json!({
+        "ok": true, "schema_version": "loopx_todo_list_v0", "goal_id": id, "todos": [],
         "provider_revision": revision_text(head.as_ref()),
-    }))
+    });
+    packet["todos"] = Value::Array(shown);
+    Ok(packet)
 }
 
 /// Takes a todo for an owner.

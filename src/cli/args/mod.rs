@@ -112,6 +112,8 @@ pub(super) enum Command {
     Handoff(handoff::HandoffArgs),
     /// Ask what may happen next, and account for what was spent
     Quota(quota::QuotaArgs),
+    /// Show health, attention and unfinished todos
+    Status(goal::StatusArgs),
     /// Plan, run and read one bounded Turn
     Turn(turn::TurnArgs),
     /// Write back what was done, and settle its Turn

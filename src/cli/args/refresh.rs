@@ -1,5 +1,6 @@
 //! Arguments of `loopx refresh-state`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -74,7 +75,7 @@ pub(in crate::cli) struct RefreshArgs {
     pub(in crate::cli) project: Option<PathBuf>,
     /// A Markdown projection of the state, inside the project
     #[arg(long, value_name = "FILE")]
-    pub(in crate::cli) state_file: Option<PathBuf>,
+    pub(in crate::cli) state_file: Option<OsString>,
     /// Only say what would happen
     #[arg(long)]
     pub(in crate::cli) dry_run: bool,

@@ -170,7 +170,7 @@ fn new_row(
 }
 
 fn document(place: &Place, row: &CaptureRow, source: &Value) -> Value {
-    json!({
+    let mut document = json!({
         "schema_version": "loopx_turn_decision_capture_v1",
         "capture_id": row.capture_id,
         "goal_id": row.goal_id,
@@ -181,8 +181,9 @@ fn document(place: &Place, row: &CaptureRow, source: &Value) -> Value {
         "created_at": row.created_at,
         "source_digest": row.source_digest,
         "source_decision_hash": row.source_decision_hash,
-        "source": source,
-    })
+    });
+    document["source"] = source.clone();
+    document
 }
 
 fn reference_value(row: &CaptureRow) -> Value {

@@ -64,8 +64,9 @@ pub fn detail(ports: &Ports, owner: &Owner, key: &TurnKey, pointers: &[String]) 
         "observation": "original",
         "grants_authority": false,
         "effects": [],
-        "selections": select(&verified.source, pointers),
+        "selections": [],
     });
+    packet["selections"] = Value::Array(select(&verified.source, pointers));
     if pointers.is_empty() {
         packet["source"] = verified.source;
     }
@@ -77,7 +78,10 @@ fn select(source: &Value, pointers: &[String]) -> Vec<Value> {
         .iter()
         .map(|pointer| {
             let found = source.pointer(pointer);
-            json!({"pointer": pointer, "found": found.is_some(), "value": found})
+            let mut selection =
+                json!({"pointer": pointer, "found": found.is_some(), "value": null});
+            selection["value"] = found.cloned().unwrap_or(Value::Null);
+            selection
         })
         .collect()
 }

@@ -171,19 +171,21 @@ fn request(journal: &Journal, key: &TurnKey, bound: &CaptureRef) -> Value {
         .and_then(Value::as_object)
         .cloned()
         .unwrap_or_default();
-    json!({
+    let mut request = json!({
         "schema_version": "loopx_turn_host_request_v0",
         "turn_key": key,
         "route": plan.get("route"),
         "session": plan.get("session"),
-        "turn_envelope": envelope::bind(&envelope, bound),
+        "turn_envelope": null,
         "result_contract": {
             "schema_version": "loopx_turn_result_v0",
             "completed_phases": ["host_execute", "typed_result"],
             "stdout": "one public-safe JSON object",
         },
         "attempt": journal.attempts(),
-    })
+    });
+    request["turn_envelope"] = Value::Object(envelope::bind(&envelope, bound));
+    request
 }
 
 /// The continuation the bound todo declares now.

@@ -241,10 +241,12 @@ fn user_gate(
             "gate_prompt": if is_paused { None } else { user::gate_prompt(snapshot, verdict.quota) },
             "operator_question": if is_paused { None } else { user::question(snapshot, verdict.quota) },
             "missing_gates": snapshot.goal.missing_gates,
-            "user_todo_summary": user::summary(&snapshot.user_todos, snapshot.done.1),
+            "user_todo_summary": null,
             "user_gate_notification_cooldown": cooldown.to_value(),
         }),
     );
+    let summary = user::summary(&snapshot.user_todos, snapshot.done.1);
+    packet.insert("user_todo_summary".to_owned(), summary);
     if let Some(gate) = snapshot
         .goal
         .missing_gates
@@ -271,12 +273,20 @@ fn work(
     set(
         packet,
         json!({
-            "selected_todo": verdict.selected.as_ref().map(|todo| todo.to_value()),
-            "agent_todo_summary": user::summary(&snapshot.agent_todos, snapshot.done.0),
+            "selected_todo": null,
+            "agent_todo_summary": null,
             "execution_obligation": obligation(verdict, snapshot),
             "goal_frontier_projection": projection,
         }),
     );
+    // Records are moved, not serialised again: that would respell their numbers.
+    let selected = verdict
+        .selected
+        .as_ref()
+        .map_or(Value::Null, |todo| todo.to_value());
+    packet.insert("selected_todo".to_owned(), selected);
+    let summary = user::summary(&snapshot.agent_todos, snapshot.done.0);
+    packet.insert("agent_todo_summary".to_owned(), summary);
     if let Some(selected) = &verdict.selected
         && let Some(lease) = snapshot
             .leases

@@ -68,14 +68,22 @@ pub fn summary(todos: &[Todo], done: i64) -> Value {
             .map(|(_, item)| item.clone())
             .collect()
     };
-    json!({
-        "open_count": todos.len(),
-        "items": items,
-        "first_open_items": items.iter().take(3).collect::<Vec<_>>(),
-        "gate_open_items": pick(&|todo| todo.is_user_gate()),
-        "user_action_items": pick(&|todo| !todo.is_user_gate()),
-        "done_count": done,
-    })
+    let mut summary = Map::new();
+    summary.insert("open_count".to_owned(), json!(todos.len()));
+    // Records are moved, not serialised again: that would respell their numbers.
+    summary.insert("items".to_owned(), Value::Array(items.clone()));
+    let first = items.iter().take(3).cloned().collect();
+    summary.insert("first_open_items".to_owned(), Value::Array(first));
+    summary.insert(
+        "gate_open_items".to_owned(),
+        Value::Array(pick(&|todo| todo.is_user_gate())),
+    );
+    summary.insert(
+        "user_action_items".to_owned(),
+        Value::Array(pick(&|todo| !todo.is_user_gate())),
+    );
+    summary.insert("done_count".to_owned(), json!(done));
+    Value::Object(summary)
 }
 
 fn item(index: usize, todo: &Todo) -> Value {

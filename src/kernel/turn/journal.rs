@@ -100,17 +100,18 @@ pub struct Journal {
 impl Journal {
     /// A fresh journal over a stored plan.
     pub fn open(key: &TurnKey, goal: &GoalId, host: &str, plan: Value, capture: Value) -> Self {
-        let body = json!({
+        let mut body = json!({
             "schema_version": "loopx_turn_journal_v0",
             "turn_key": key,
             "goal_id": goal,
             "status": "in_progress",
             "host": host,
             "completed_phases": [],
-            "plan": plan,
+            "plan": null,
             "host_attempt_count": 0,
             "decision_capture": capture,
         });
+        body["plan"] = plan;
         Self {
             body: body.as_object().cloned().unwrap_or_default(),
         }

@@ -294,10 +294,11 @@ impl TurnPlan {
                 "host_invocation_allowed": false,
                 "selected_todo": selected,
             },
-            "turn_envelope": envelope,
+            "turn_envelope": null,
             "effects": {"host_invoked": false, "state_written": false, "scheduler_acknowledged": false, "quota_spent": false},
             "boundary": {"read_only": true, "requires_explicit_execute_surface": true, "preserves_turn_envelope": true},
         });
+        plan["turn_envelope"] = envelope;
         if self.route == Route::ContractError {
             plan["error"] = json!("the pending intent of this decision breaks its contract");
             plan["error_code"] = json!(ErrorCode::TurnSourceUnsupportedSemantics);

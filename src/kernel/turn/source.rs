@@ -244,9 +244,9 @@ pub fn compose(
     } else {
         Value::Null
     };
-    let value = json!({
+    let mut value = json!({
         "schema_version": SCHEMA,
-        "decision": decision,
+        "decision": null,
         "admission": admission,
         "execution": {
             "host_surface": surface.host,
@@ -260,6 +260,8 @@ pub fn compose(
         "provider_revision": decision.get("provider_revision"),
         "registry_revision": decision.get("registry_revision"),
     });
+    // The decision is moved, not serialised again: that would respell its numbers.
+    value["decision"] = Value::Object(decision.clone());
     match canonical::compact(&value) {
         Ok(text) if text.len() <= MAX_BYTES => Ok(CompleteSource { value }),
         Ok(_) => Err(Refusal::new(
