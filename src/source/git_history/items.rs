@@ -11,7 +11,7 @@ use crate::contract::periodic_report::item::{
     Detail, Item, MAX_DETAIL, MAX_PRIMARY_SUMMARY, MAX_TITLE,
 };
 use crate::contract::periodic_report::vocabulary::{ContentKind, Visibility};
-use crate::contract::public_safety::is_public;
+use crate::contract::public_safety;
 use crate::contract::text;
 use crate::contract::time::Timestamp;
 
@@ -304,6 +304,12 @@ impl Fact {
             _ => commit,
         }
     }
+}
+
+/// Tells whether a text may be shown, also with whatever follows it on a page: a name and `=` at its
+/// end must not find a value there.
+fn is_public(text: &str) -> bool {
+    public_safety::is_public(text) && public_safety::is_public(&format!("{text} -"))
 }
 
 /// The text as one line without mail addresses; none when nothing is left.

@@ -78,7 +78,7 @@ impl Message {
         let lines = || body.iter().flatten().copied();
         let is_git_revert = subject.written.starts_with("Revert \"");
         Self {
-            summary: first_prose(body),
+            summary: first_prose(body).or_else(|| breaking_words(body)),
             has_breaking_footer: lines().any(is_breaking_footer),
             is_revert: is_git_revert || subject.change == Some(ChangeType::Revert),
             reverts: lines().find_map(reverted_id),
@@ -105,7 +105,7 @@ impl MergedRequest {
         Some(Self {
             number,
             subject: Subject::parse(&collapse(body[at])),
-            summary: first_prose(&paragraphs(&rest)),
+            summary: first_prose(&paragraphs(&rest)).or_else(|| breaking_words(&paragraphs(&rest))),
         })
     }
 }
@@ -223,11 +223,26 @@ fn first_prose(paragraphs: &[Vec<&str>]) -> Option<String> {
         let kept: Vec<&str> = lines
             .iter()
             .copied()
-            .filter(|line| !is_trailer(line) && !is_request_line(line) && !is_breaking_footer(line))
+            .take_while(|line| !is_breaking_footer(line))
+            .filter(|line| !is_trailer(line) && !is_request_line(line))
             .collect();
         let text = collapse(&kept.join(" "));
         (!text.is_empty()).then_some(text)
     })
+}
+
+/// What a breaking footer says; it runs on to the next trailer or empty line.
+fn breaking_words(paragraphs: &[Vec<&str>]) -> Option<String> {
+    let lines = paragraphs.iter().find_map(|lines| {
+        let at = lines.iter().position(|line| is_breaking_footer(line))?;
+        Some(&lines[at..])
+    })?;
+    let (first, rest) = lines.split_first()?;
+    let words = first.get("BREAKING CHANGE".len()..)?;
+    let words = words.trim_start_matches([':', ' ', '#']);
+    let more = rest.iter().copied().take_while(|line| !is_trailer(line));
+    let all: Vec<&str> = std::iter::once(words).chain(more).collect();
+    Some(collapse(&all.join(" "))).filter(|text| !text.is_empty())
 }
 
 fn is_breaking_footer(line: &str) -> bool {
@@ -319,6 +334,18 @@ mod tests {
         assert_eq!(
             Message::parse("x\n\nCo-authored-by: B <b@c>\n").summary,
             None
+        );
+    }
+
+    #[test]
+    fn a_breaking_footer_speaks_when_nothing_else_does() {
+        let only = "feat!: drop v1\n\nBREAKING CHANGE: clients must use\nv2.\nRefs: #1";
+        let summary = Message::parse(only).summary;
+        assert_eq!(summary.as_deref(), Some("clients must use v2."));
+        let both = "feat!: drop v1\n\nNobody calls it.\n\nBREAKING CHANGE: use v2";
+        assert_eq!(
+            Message::parse(both).summary.as_deref(),
+            Some("Nobody calls it.")
         );
     }
 

@@ -81,6 +81,43 @@ impl Snapshot {
     }
 }
 
+/// What of the history is known to be missing.
+#[derive(Debug, Clone, Copy, Default)]
+struct Gap {
+    /// A deadline or the output limit was hit.
+    is_cut: bool,
+    /// Sizes or patches could not be read: a partial clone lacks the contents they are made of.
+    is_unread: bool,
+}
+
+impl Gap {
+    fn of(is_cut: bool) -> Self {
+        Self {
+            is_cut,
+            is_unread: false,
+        }
+    }
+
+    /// Takes an answer as far as it goes; a history whose contents are missing still has messages.
+    fn fill<T: Default>(&mut self, answer: Result<(T, bool), Reason>) -> Result<T, Reason> {
+        match answer {
+            Ok((found, is_cut)) => {
+                self.is_cut |= is_cut;
+                Ok(found)
+            }
+            Err(Reason::Failed) => {
+                self.is_unread = true;
+                Ok(T::default())
+            }
+            Err(Reason::Deadline) => {
+                self.is_cut = true;
+                Ok(T::default())
+            }
+            Err(reason) => Err(reason),
+        }
+    }
+}
+
 /// A repository whose history was walked.
 #[derive(Debug)]
 pub(crate) struct Repository {
@@ -146,24 +183,24 @@ impl Repository {
     pub(crate) fn snapshot(&self, window: &Window, language: Language) -> Result<Snapshot, Reason> {
         let mut selection = Selection::new(&self.commits, window);
         if selection.is_empty() {
-            return Ok(self.conclude(window, &selection, (Told::default(), self.is_cut), language));
+            return Ok(self.conclude(
+                window,
+                &selection,
+                (Told::default(), Gap::of(self.is_cut)),
+                language,
+            ));
         }
-        let (sizes, cut_sizes) = self.sizes(&selection)?;
+        let mut gap = Gap::of(self.is_cut);
+        let sizes = gap.fill(self.sizes(&selection))?;
         let suspects = selection.suspects(&sizes);
-        let mut is_cut = self.is_cut || cut_sizes;
         if !suspects.is_empty() {
-            let patches = self.git.patches(&suspects)?;
-            is_cut |= patches.is_cut;
-            selection.drop_equal(&parse_patch_ids(&patches.bytes));
+            let patches = self.git.patches(&suspects).map_err(Reason::from);
+            let patches = gap.fill(patches.map(|answer| (answer.bytes, answer.is_cut)))?;
+            selection.drop_equal(&parse_patch_ids(&patches));
         }
         let mut facts = selection.facts(&sizes);
         facts.extend(self.tag_facts(&selection)?);
-        Ok(self.conclude(
-            window,
-            &selection,
-            (tell(facts, language), is_cut),
-            language,
-        ))
+        Ok(self.conclude(window, &selection, (tell(facts, language), gap), language))
     }
 
     fn sizes(&self, selection: &Selection<'_>) -> Result<(Sizes, bool), Reason> {
@@ -202,7 +239,7 @@ impl Repository {
         &self,
         window: &Window,
         selection: &Selection<'_>,
-        (told, is_cut): (Told, bool),
+        (told, gap): (Told, Gap),
         language: Language,
     ) -> Snapshot {
         let start = window.start_at().unix_seconds();
@@ -212,7 +249,8 @@ impl Repository {
             .any(|commit| commit.is_boundary && commit.instant >= start);
         let partial = [
             (is_shallow, Reason::ShallowBoundary),
-            (is_cut, Reason::Deadline),
+            (gap.is_cut, Reason::Deadline),
+            (gap.is_unread, Reason::Failed),
             (told.withheld > 0, Reason::TextWithheld),
             (selection.has_replaced_text(), Reason::TextReplaced),
         ];
@@ -280,6 +318,45 @@ mod tests {
     fn titles(snapshot: &Snapshot) -> Vec<String> {
         let items = snapshot.sections.iter().flat_map(|section| &section.items);
         items.map(|item| item.title.clone()).collect()
+    }
+
+    #[test]
+    fn a_history_whose_contents_are_missing_still_tells_its_messages() {
+        let at = "2026-11-17T10:00:00Z";
+        let (_folder, path) = repository(&commit(1, at, "feat(api): add the walrus", &[]));
+        // A partial clone has commits and trees and lacks the files.
+        let bare = path.join("partial.git");
+        run(&path, &["config", "uploadpack.allowFilter", "true"], "");
+        let url = format!("file://{}", path.display());
+        run(
+            &path,
+            &[
+                "clone",
+                "-q",
+                "--bare",
+                "--filter=blob:none",
+                &url,
+                "partial.git",
+            ],
+            "",
+        );
+        run(
+            &bare,
+            &["config", "remote.origin.url", "file:///nonexistent"],
+            "",
+        );
+        let window = Window::new(
+            Timestamp::parse("2026-11-16T00:00:00Z").expect("valid"),
+            Timestamp::parse("2026-11-19T00:00:00Z").expect("valid"),
+        );
+        let window = window.expect("ordered");
+        let repository = Repository::for_window(&bare, &window).expect("walked");
+        let snapshot = repository
+            .snapshot(&window, Language::English)
+            .expect("read");
+        assert_eq!(snapshot.status, SourceStatus::Partial);
+        assert_eq!(snapshot.reason, Some(Reason::Failed));
+        assert_eq!(snapshot.sections[0].items[0].title, "add the walrus");
     }
 
     #[test]
