@@ -22,7 +22,7 @@ use crate::provider::lark::{self, Lark, LarkComments, LarkStreams};
 use crate::source::facts_file::FactsFile;
 use crate::source::git_history;
 use crate::source::git_history::GitHistory;
-use crate::source::git_placement::GitPlacement;
+use crate::source::git_history::GitPlacement;
 use crate::source::project_progress::ProjectProgress;
 use crate::workspace::{Workspace, env};
 

@@ -26,6 +26,10 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return refuse_command_line(&argv, &error),
     };
     let format = cli.global.format;
+    let schema = match cli.command {
+        Command::PeriodicReport(_) => emit::REPORT_ERROR_SCHEMA,
+        _ => emit::ERROR_SCHEMA,
+    };
     failpoint::arm(env::test_hook(env::FAILPOINT).as_deref());
     panic::set_hook(Box::new(|_| {}));
     let reply = panic::catch_unwind(AssertUnwindSafe(|| dispatch(cli))).unwrap_or_else(|_| {
@@ -33,8 +37,8 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
                        Run the same command again, and `loopx doctor` if it repeats.";
         Reply::refused(
             Refusal::new(ErrorCode::InternalError, message),
-            emit::ERROR_SCHEMA,
-            "loopx",
+            schema,
+            command_words(&argv).last().map_or("loopx", String::as_str),
         )
     });
     emit::print(&reply, format)

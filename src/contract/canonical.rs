@@ -61,7 +61,7 @@ fn write_value(out: &mut String, value: &Value, form: Form) -> Result<(), NotCan
         Value::Bool(true) => out.push_str("true"),
         Value::Bool(false) => out.push_str("false"),
         Value::Number(number) => out.push_str(&number_text(number)?),
-        Value::String(text) => write_string(out, text, form.ascii),
+        Value::String(text) => write_string(out, text, form),
         Value::Array(items) => {
             out.push('[');
             for (index, item) in items.iter().enumerate() {
@@ -89,7 +89,7 @@ fn write_object(
         if index > 0 {
             out.push_str(form.item);
         }
-        write_string(out, key, form.ascii);
+        write_string(out, key, form);
         out.push_str(form.key);
         write_value(out, value, form)?;
     }
@@ -97,7 +97,7 @@ fn write_object(
     Ok(())
 }
 
-fn write_string(out: &mut String, text: &str, ascii: bool) {
+fn write_string(out: &mut String, text: &str, form: Form) {
     out.push('"');
     for character in text.chars() {
         match character {
@@ -109,7 +109,7 @@ fn write_string(out: &mut String, text: &str, ascii: bool) {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             '\0'..='\u{1f}' => push_unit(out, character as u16),
-            '\u{7f}'.. if ascii => {
+            '\u{7f}'.. if form.ascii => {
                 for unit in character.encode_utf16(&mut [0; 2]) {
                     push_unit(out, *unit);
                 }

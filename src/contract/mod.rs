@@ -6,6 +6,7 @@
 
 pub mod canonical;
 pub mod channel;
+pub mod clean;
 pub mod digest;
 pub mod error;
 pub mod event;

@@ -60,21 +60,28 @@ pub struct Fields<'a> {
     at: Label,
     map: &'a Map<String, Value>,
     taken: Vec<&'static str>,
-    is_closed: bool,
+    policy: Policy,
+}
+
+/// What an object does with members nobody asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Policy {
+    Closed,
+    Open,
 }
 
 impl<'a> Fields<'a> {
     /// Starts on an object that refuses unknown members.
     pub fn closed(at: &Label, value: &'a Value) -> Parsed<Self> {
-        Self::start(at, value, true)
+        Self::start(at, value, Policy::Closed)
     }
 
     /// Starts on an object whose unknown members are ignored or kept by the caller.
     pub fn open(at: &Label, value: &'a Value) -> Parsed<Self> {
-        Self::start(at, value, false)
+        Self::start(at, value, Policy::Open)
     }
 
-    fn start(at: &Label, value: &'a Value, is_closed: bool) -> Parsed<Self> {
+    fn start(at: &Label, value: &'a Value, policy: Policy) -> Parsed<Self> {
         let Value::Object(map) = value else {
             return Err(ContractError::invalid(at, "must be an object"));
         };
@@ -82,14 +89,14 @@ impl<'a> Fields<'a> {
             at: at.clone(),
             map,
             taken: Vec::new(),
-            is_closed,
+            policy,
         })
     }
 
     /// Ends the object: a closed one must have given out every member.
     pub fn finish<T>(self, result: T) -> Parsed<T> {
         match self.unknown().next() {
-            Some((name, _)) if self.is_closed => Err(unknown_field(&self.at, name)),
+            Some((name, _)) if self.policy == Policy::Closed => Err(unknown_field(&self.at, name)),
             _ => Ok(result),
         }
     }
@@ -171,9 +178,9 @@ impl<'a> Fields<'a> {
 
     /// As [`Self::constant`], but the member may be absent.
     pub fn constant_if_given(&mut self, name: &'static str, expected: &'static str) -> Parsed<()> {
-        match self.map.contains_key(name) {
-            true => self.constant(name, expected),
-            false => self.given(name).map_or(Ok(()), |_| Ok(())),
+        match self.given(name) {
+            None => Ok(()),
+            Some(_) => self.constant(name, expected),
         }
     }
 

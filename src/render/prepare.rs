@@ -6,9 +6,9 @@
 
 use std::borrow::Cow;
 
+use crate::contract::clean::{REPLACEMENT, clean, is_invisible_mark, is_steering};
 use crate::contract::text;
 
-const REPLACEMENT: char = '\u{fffd}';
 const REDACTED: &str = "<local-path-redacted>";
 const ROOTS: [&str; 5] = ["Users/", "home/", "private/", "tmp/", "var/"];
 
@@ -20,21 +20,6 @@ pub(crate) fn prepare(value: &str, limit: usize) -> Cow<'_, str> {
     let cleaned = clean(value);
     let redacted = redact(text::trim(&cleaned));
     cut(Cow::Owned(text::collapse(&redacted)), limit)
-}
-
-/// Replaces or drops the characters that would steer a viewer; white space becomes a space.
-pub(crate) fn clean(value: &str) -> String {
-    let mut out = String::with_capacity(value.len());
-    for character in value.chars() {
-        if text::is_space(character) {
-            out.push(' ');
-        } else if is_steering(character) {
-            out.push(REPLACEMENT);
-        } else if !is_invisible_mark(character) {
-            out.push(character);
-        }
-    }
-    out
 }
 
 /// Tells whether a reference has a scheme that a viewer would run.
@@ -72,20 +57,6 @@ fn cut(value: Cow<'_, str>, limit: usize) -> Cow<'_, str> {
     }
     let kept = text::prefix(&value, limit - 1).trim_end_matches(text::is_space);
     Cow::Owned(format!("{kept}..."))
-}
-
-/// Bidirectional controls, other controls and noncharacters.
-fn is_steering(character: char) -> bool {
-    let code = u32::from(character);
-    matches!(
-        character,
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{7f}'..='\u{9f}' | '\u{fdd0}'..='\u{fdef}'
-    ) || code < 0x20
-        || code & 0xfffe == 0xfffe
-}
-
-fn is_invisible_mark(character: char) -> bool {
-    matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{feff}')
 }
 
 fn redact(value: &str) -> String {

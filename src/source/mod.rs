@@ -2,5 +2,4 @@
 
 pub(crate) mod facts_file;
 pub(crate) mod git_history;
-pub(crate) mod git_placement;
 pub(crate) mod project_progress;

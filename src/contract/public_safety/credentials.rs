@@ -85,9 +85,12 @@ const NAMED_TOKENS: [&str; 5] = [
 pub(super) fn found_in(text: &str) -> bool {
     let folded = text.to_ascii_lowercase();
     let bytes = folded.as_bytes();
+    let mut web_tokens = WebTokens::default();
     (0..bytes.len()).any(|at| match bytes[at] {
         b'-' => starts_private_key(&folded, at),
-        byte if is_word(byte) && starts_word(bytes, at) => starts_credential(&folded, at),
+        byte if is_word(byte) && starts_word(bytes, at) => {
+            starts_credential(&folded, at) || web_tokens.starts(bytes, at)
+        }
         _ => false,
     })
 }
@@ -105,7 +108,6 @@ fn starts_credential(text: &str, at: usize) -> bool {
         }
         b'g' | b'x' | b'n' => is_prefixed(rest),
         b'b' => is_bearer(rest),
-        b'e' => is_web_token(rest),
         _ => false,
     }
 }
@@ -115,12 +117,15 @@ fn is_prefixed(rest: &str) -> bool {
         let Some(tail) = rest.strip_prefix(shape.prefix) else {
             return false;
         };
+        if !shape.ends_word {
+            return bounded_run(tail, shape.tail, shape.at_least);
+        }
         let length = run(tail, shape.tail);
         let ends = tail
             .as_bytes()
             .get(length)
             .is_none_or(|byte| !is_word(*byte));
-        length >= shape.at_least && (ends || !shape.ends_word)
+        length >= shape.at_least && ends
     })
 }
 
@@ -153,7 +158,7 @@ fn starts_value(rest: &str, at_least: usize) -> bool {
 fn is_short_key(rest: &str) -> bool {
     let tail = rest.strip_prefix("ak").or_else(|| rest.strip_prefix("sk"));
     tail.and_then(|tail| tail.strip_prefix(['-', '_', '=', ':']))
-        .is_some_and(|tail| run(tail, |byte| is_word_or_dash(byte) || byte == b'=') >= 10)
+        .is_some_and(|tail| bounded_run(tail, |byte| is_word_or_dash(byte) || byte == b'=', 10))
 }
 
 fn is_aws_key(rest: &str) -> bool {
@@ -169,27 +174,57 @@ fn is_bearer(rest: &str) -> bool {
     };
     let value = tail.trim_start_matches(is_space);
     let is_text = |byte: u8| is_word_or_dash(byte) || b".~+/=".contains(&byte);
-    value.len() < tail.len() && run(value, is_text) >= 16
+    value.len() < tail.len() && bounded_run(value, is_text, 16)
 }
 
-fn is_web_token(rest: &str) -> bool {
-    let Some(tail) = rest.strip_prefix("eyj") else {
-        return false;
-    };
-    let mut parts = tail.splitn(3, '.');
-    let whole = |part: Option<&str>| {
-        part.is_some_and(|part| part.len() >= 10 && run(part, is_word_or_dash) == part.len())
-    };
-    whole(parts.next())
-        && whole(parts.next())
-        && parts
-            .next()
-            .is_some_and(|part| run(part, is_word_or_dash) >= 10)
+/// Three long dotted parts that start with `eyj`. What follows a run of its characters is looked at once
+/// per run, so that a text of many starts is still read once.
+#[derive(Default)]
+struct WebTokens {
+    end: usize,
+    goes_on: bool,
+}
+
+impl WebTokens {
+    fn starts(&mut self, bytes: &[u8], at: usize) -> bool {
+        if !bytes[at..].starts_with(b"eyj") {
+            return false;
+        }
+        if at >= self.end {
+            self.end = end_of_part(bytes, at);
+            let second = self.end + 1;
+            let third = end_of_part(bytes, second) + 1;
+            self.goes_on = is_dot(bytes, self.end)
+                && third - 1 - second.min(third - 1) >= 10
+                && is_dot(bytes, third - 1)
+                && bytes
+                    .get(third..third + 10)
+                    .is_some_and(|part| part.iter().all(|byte| is_word_or_dash(*byte)));
+        }
+        // `eyj` and at least ten more.
+        self.goes_on && self.end - at >= 13
+    }
+}
+
+fn end_of_part(bytes: &[u8], from: usize) -> usize {
+    let rest = bytes.get(from..).unwrap_or(&[]);
+    from + rest
+        .iter()
+        .take_while(|byte| is_word_or_dash(**byte))
+        .count()
+}
+
+fn is_dot(bytes: &[u8], at: usize) -> bool {
+    bytes.get(at) == Some(&b'.')
 }
 
 fn starts_private_key(text: &str, at: usize) -> bool {
+    // Only the start of a run of dashes is looked at.
+    if at > 0 && text.as_bytes()[at - 1] == b'-' {
+        return false;
+    }
     let dashes = run(&text[at..], |byte| byte == b'-');
-    if dashes < 3 || (at > 0 && text.as_bytes()[at - 1] == b'-') {
+    if dashes < 3 {
         return false;
     }
     let rest = text[at + dashes..].trim_start_matches(is_space);
@@ -197,13 +232,19 @@ fn starts_private_key(text: &str, at: usize) -> bool {
         return false;
     };
     // A type such as `RSA` or `ENCRYPTED` may stand between; it is short.
-    let line = header.split(['\n', '-']).next().unwrap_or("");
-    let line = crate::contract::text::prefix(line, 64);
+    let line = crate::contract::text::prefix(header, 64);
+    let line = line.split(['\n', '-']).next().unwrap_or("");
     line.starts_with("private key") || line.contains(" private key")
 }
 
 fn run(text: &str, accepts: impl Fn(u8) -> bool) -> usize {
     text.bytes().take_while(|byte| accepts(*byte)).count()
+}
+
+/// Tells whether a text starts with this many accepted bytes, without reading further.
+fn bounded_run(text: &str, accepts: impl Fn(u8) -> bool, at_least: usize) -> bool {
+    let start = text.as_bytes().get(..at_least);
+    start.is_some_and(|start| start.iter().all(|byte| accepts(*byte)))
 }
 
 fn is_word(byte: u8) -> bool {
@@ -278,6 +319,27 @@ mod tests {
         ] {
             assert!(!found_in(text), "{text}");
         }
+    }
+
+    #[test]
+    fn a_long_text_of_starts_is_read_once() {
+        for unit in [
+            "-",
+            "eyj-",
+            "eyj",
+            "xoxb-",
+            "ak-",
+            "bearer ",
+            "token ",
+            "--- begin ",
+            "ghp_",
+            "sk_live_",
+        ] {
+            let text = unit.repeat(2_000_000 / unit.len());
+            let _ = found_in(&text);
+        }
+        let text = format!("{}.aaaaaaaaaaa.bbbbbbbbbb", "eyj-".repeat(100_000));
+        assert!(found_in(&text));
     }
 
     proptest! {

@@ -1,21 +1,32 @@
-//! The calls of git: reading commands only, hardened against the configuration of the repository.
+//! The calls of git: plumbing that reads, hardened against the configuration of the repository.
 //!
-//! Every variable named `GIT_*` is cleared and two are set; no pager, prompt, signature check, mailmap,
-//! external diff, text conversion or file-system monitor runs, and nothing is fetched. What git says on
-//! standard error only tells the classes of failure apart; it is never shown.
+//! Plumbing does not look at most settings, and the few it does are fixed here. Every variable named `GIT_*` is
+//! cleared and a few are set; no pager, prompt, signature check, mailmap, external diff, text conversion or
+//! file-system monitor runs, and nothing is fetched. What git says on standard error only tells the classes of
+//! failure apart; it is never shown.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::walk::{HEAD_FORMAT, WALK_FORMAT};
+use super::walk::WALK_FORMAT;
 use crate::process::{Ending, Environment, Finished, Invocation, Outcome, SpawnError};
 
 const DEADLINE: Duration = Duration::from_secs(30);
 const MAX_OUTPUT: usize = 256 << 20;
 
-/// Why git gave no answer.
+/// What a repository's own configuration may not decide: programs that would run, numbers that would differ.
+pub(super) const SETTINGS: [&str; 6] = [
+    "core.fsmonitor=false",
+    "core.pager=cat",
+    "core.attributesFile=/dev/null",
+    "core.bigFileThreshold=512m",
+    "diff.orderFile=/dev/null",
+    "protocol.allow=never",
+];
+
+/// Why git gave no answer, or not all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     NotARepository,
@@ -25,11 +36,11 @@ pub(super) enum Fault {
     Failed,
 }
 
-/// What one call printed, and whether all of it is there.
+/// What one call printed, and why it may not be all.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     pub(super) bytes: Vec<u8>,
-    pub(super) is_cut: bool,
+    pub(super) gap: Option<Fault>,
 }
 
 /// How far back a walk goes.
@@ -56,118 +67,105 @@ impl Git {
         }
     }
 
-    /// Walks from HEAD in commit-date order; none when there is no commit yet.
-    pub(super) fn walk(&self, reach: Reach) -> Result<Option<Answer>, Fault> {
-        let mut args = vec!["-z".to_owned(), WALK_FORMAT.to_owned()];
+    /// Walks from HEAD in commit-date order; empty when there is no commit yet. A walk that failed says nothing.
+    pub(super) fn walk(&self, reach: Reach) -> Result<Answer, Fault> {
+        let mut args: Vec<String> = [
+            "rev-list",
+            "--no-commit-header",
+            "--encoding=UTF-8",
+            WALK_FORMAT,
+        ]
+        .map(str::to_owned)
+        .to_vec();
         match reach {
             Reach::Since(seconds) => args.push(format!("--max-age={}", seconds.max(0))),
             Reach::Newest(count) => args.push(format!("--max-count={count}")),
             Reach::LastNotAfter(seconds) => {
-                args.extend([
-                    format!("--min-age={}", seconds.max(0)),
-                    "--max-count=1".to_owned(),
-                ]);
+                args.push(format!("--min-age={}", seconds.max(0)));
+                args.push("--max-count=1".to_owned());
             }
         }
-        args.extend(
-            [
-                "--decorate=full",
-                "--decorate-refs=refs/tags/*",
-                "HEAD",
-                "--",
-            ]
-            .map(str::to_owned),
-        );
-        match self.log(&args, Vec::new()) {
-            Ok(answer) => Ok(Some(answer)),
-            Err((fault, is_unborn)) => match is_unborn {
-                true => Ok(None),
-                false => Err(fault),
-            },
+        args.extend(["HEAD", "--"].map(str::to_owned));
+        let (answer, said) = self.call(&args, Vec::new())?;
+        match answer.gap {
+            None => Ok(answer),
+            Some(Fault::Deadline) if !answer.bytes.is_empty() => Ok(answer),
+            Some(_) if said.contains("bad revision 'HEAD'") && self.is_unborn() => {
+                Ok(Answer::default())
+            }
+            Some(fault) => Err(fault),
         }
     }
 
-    /// Reads the sizes of commits; a merge's is its difference to the first parent.
-    pub(super) fn sizes(&self, ids: &[&str]) -> Result<Answer, Fault> {
-        self.of_commits(&["-z", "--numstat", HEAD_FORMAT], ids)
+    /// Tells whether HEAD names a branch that does not exist yet; a branch that cannot be read does exist.
+    fn is_unborn(&self) -> bool {
+        let asked = |words: &[&str]| {
+            let args: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            let (answer, said) = self.call(&args, Vec::new()).ok()?;
+            let text = String::from_utf8(answer.bytes).ok()?;
+            answer
+                .gap
+                .is_none()
+                .then(|| (text.trim_end().to_owned(), said))
+        };
+        let Some((branch, _)) = asked(&["symbolic-ref", "--quiet", "HEAD"]) else {
+            return false;
+        };
+        asked(&["for-each-ref", "--format=%(refname)", &branch])
+            .is_some_and(|(found, said)| found.is_empty() && !said.contains("broken"))
+    }
+
+    /// Reads the sizes of commits, each with its first parent; one without is compared with nothing.
+    pub(super) fn sizes(&self, commits: &[CommitRef<'_>]) -> Result<Answer, Fault> {
+        self.of_commits(&["-z", "--numstat"], commits)
     }
 
     /// Reads the patches of commits.
-    pub(super) fn patches(&self, ids: &[&str]) -> Result<Answer, Fault> {
-        const FORMAT: &str = "--format=%x00%x01%H";
-        self.of_commits(
-            &[
-                "--patch",
-                "--unified=3",
-                "--full-index",
-                "--submodule=short",
-                FORMAT,
-            ],
-            ids,
-        )
+    pub(super) fn patches(&self, commits: &[CommitRef<'_>]) -> Result<Answer, Fault> {
+        self.of_commits(&["--patch", "--unified=3", "--full-index"], commits)
     }
 
-    fn of_commits(&self, what: &[&str], ids: &[&str]) -> Result<Answer, Fault> {
-        let mut args: Vec<String> = what.iter().map(|arg| (*arg).to_owned()).collect();
+    fn of_commits(&self, what: &[&str], commits: &[CommitRef<'_>]) -> Result<Answer, Fault> {
         let fixed = [
-            "--no-walk=unsorted",
-            "--diff-merges=first-parent",
+            "--stdin",
+            "--always",
+            "--root",
+            "-r",
             "--no-renames",
             "--no-relative",
             "--no-ext-diff",
             "--no-textconv",
+            "--no-color",
             "--diff-algorithm=myers",
             "--ignore-submodules=none",
-            "--stdin",
-            "--",
+            "--submodule=short",
         ];
-        args.extend(fixed.map(str::to_owned));
-        let mut input = ids.join("\n").into_bytes();
-        input.push(b'\n');
-        self.log(&args, input).map_err(|(fault, _)| fault)
-    }
-
-    /// Reads the objects behind tags, in the order asked for.
-    pub(super) fn tag_objects(&self, names: &[&[u8]]) -> Result<Answer, Fault> {
-        let mut input = Vec::new();
-        for name in names {
-            input.extend_from_slice(b"refs/tags/");
-            input.extend_from_slice(name);
-            input.push(b'\n');
+        let words = ["diff-tree"].iter().chain(what).chain(&fixed);
+        let args: Vec<String> = words.map(|word| (*word).to_owned()).collect();
+        let mut input = String::new();
+        for (id, parent) in commits {
+            input.push_str(id);
+            if let Some(parent) = parent {
+                input.push(' ');
+                input.push_str(parent);
+            }
+            input.push('\n');
         }
+        Ok(self.call(&args, input.into_bytes())?.0)
+    }
+
+    /// Reads objects by name, in the order asked for.
+    pub(super) fn objects(&self, names: &[Vec<u8>]) -> Result<Answer, Fault> {
+        let mut input = names.join(&b'\n');
+        input.push(b'\n');
         let args = ["cat-file", "--batch"].map(str::to_owned);
-        self.call(&args, input).map_err(|(fault, _)| fault)
+        Ok(self.call(&args, input)?.0)
     }
 
-    fn log(&self, args: &[String], input: Vec<u8>) -> Result<Answer, (Fault, bool)> {
-        let fixed = [
-            "log",
-            "--no-color",
-            "--no-show-signature",
-            "--no-mailmap",
-            "--encoding=UTF-8",
-        ];
-        let all: Vec<String> = fixed
-            .iter()
-            .map(|arg| (*arg).to_owned())
-            .chain(args.iter().cloned())
-            .collect();
-        self.call(&all, input)
-    }
-
-    fn call(&self, args: &[String], input: Vec<u8>) -> Result<Answer, (Fault, bool)> {
-        let settings = [
-            "core.fsmonitor=false",
-            "core.pager=cat",
-            "core.attributesFile=/dev/null",
-            "log.showRoot=true",
-            "log.showSignature=false",
-            "log.excludeDecoration=refs/nothing",
-            "diff.orderFile=/dev/null",
-            "protocol.allow=never",
-        ];
+    /// Runs git; what it said on standard error comes along for the class of a failure.
+    fn call(&self, args: &[String], input: Vec<u8>) -> Result<(Answer, String), Fault> {
         let mut argv: Vec<OsString> = vec!["--no-pager".into(), "--no-replace-objects".into()];
-        for setting in settings {
+        for setting in SETTINGS {
             argv.extend(["-c".into(), setting.into()]);
         }
         argv.extend(["-C".into(), self.folder.clone().into_os_string()]);
@@ -178,25 +176,30 @@ impl Git {
             .deadline(DEADLINE)
             .max_output(MAX_OUTPUT);
         match crate::process::observe(&invocation) {
-            Ok(Outcome::Finished(finished)) => judge(finished),
-            Ok(Outcome::TimedOut { stdout }) if stdout.is_empty() => Err((Fault::Deadline, false)),
-            Ok(Outcome::TimedOut { stdout }) => Ok(Answer {
-                bytes: stdout,
-                is_cut: true,
-            }),
-            Err(SpawnError::SpawnFailed(error)) if error.kind() == std::io::ErrorKind::NotFound => {
-                Err((Fault::ExecutableMissing, false))
+            Ok(Outcome::Finished(finished)) => Ok(judge(finished)),
+            Ok(Outcome::TimedOut { stdout }) => {
+                let gap = Some(Fault::Deadline);
+                Ok((Answer { bytes: stdout, gap }, String::new()))
             }
-            Err(_) => Err((Fault::Failed, false)),
+            Err(SpawnError::SpawnFailed(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+                Err(Fault::ExecutableMissing)
+            }
+            Err(_) => Err(Fault::Failed),
         }
     }
 }
 
+/// A commit and the parent it is compared with.
+pub(super) type CommitRef<'a> = (&'a str, Option<&'a str>);
+
+/// The environment of every call: what is git's own is cleared, what is wanted is set.
 pub(super) fn environment() -> Environment {
     let is_git = |name: &OsStr| name.as_bytes().starts_with(b"GIT_");
     let with = [
         ("GIT_OPTIONAL_LOCKS", "0"),
         ("GIT_NO_LAZY_FETCH", "1"),
+        // An empty list allows no transport, whatever the repository allows.
+        ("GIT_ALLOW_PROTOCOL", ""),
         ("GIT_TERMINAL_PROMPT", "0"),
         ("GIT_ATTR_NOSYSTEM", "1"),
         ("LC_ALL", "C"),
@@ -213,84 +216,16 @@ pub(super) fn environment() -> Environment {
     }
 }
 
-fn judge(finished: Finished) -> Result<Answer, (Fault, bool)> {
-    if finished.ending == Ending::Exit(0) {
-        return Ok(Answer {
-            bytes: finished.stdout,
-            is_cut: finished.overflowed,
-        });
-    }
-    let said = String::from_utf8_lossy(&finished.stderr);
+fn judge(finished: Finished) -> (Answer, String) {
+    let said = String::from_utf8_lossy(&finished.stderr).into_owned();
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
-    let fault = match () {
-        () if says(&["dubious ownership", "unsafe repository"]) => Fault::NotTrusted,
-        () if says(&["not a git repository", "cannot change to"]) => Fault::NotARepository,
-        () => Fault::Failed,
+    let gap = match finished.ending {
+        Ending::Exit(0) if !finished.overflowed => None,
+        Ending::Exit(0) => Some(Fault::Failed),
+        _ if says(&["dubious ownership", "unsafe repository"]) => Some(Fault::NotTrusted),
+        _ if says(&["not a git repository", "cannot change to"]) => Some(Fault::NotARepository),
+        _ => Some(Fault::Failed),
     };
-    let is_unborn = says(&[
-        "does not have any commits yet",
-        "unknown revision",
-        "bad revision 'HEAD'",
-    ]);
-    Err((fault, is_unborn))
-}
-
-/// Splits the answer of [`Git::tag_objects`]: of each annotated tag its message.
-pub(super) fn parse_tag_messages(bytes: &[u8], count: usize) -> Vec<Option<String>> {
-    let mut rest = bytes;
-    let mut all = Vec::new();
-    while all.len() < count {
-        let Some((object, after)) = next_object(rest) else {
-            break;
-        };
-        all.push(object);
-        rest = after;
-    }
-    all.resize(count, None);
-    all
-}
-
-fn next_object(bytes: &[u8]) -> Option<(Option<String>, &[u8])> {
-    let end = bytes.iter().position(|byte| *byte == b'\n')?;
-    let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
-    let after = &bytes[end + 1..];
-    let words: Vec<&str> = head.split(' ').collect();
-    let [_, kind, size] = words.as_slice() else {
-        // `refs/tags/x missing`: there is no body.
-        return Some((None, after));
-    };
-    let Ok(size) = size.parse::<usize>() else {
-        return Some((None, after));
-    };
-    let body = after.get(..size)?;
-    let rest = after.get(size + 1..).unwrap_or(&[]);
-    let message = (*kind == "tag").then(|| tag_message(body)).flatten();
-    Some((message, rest))
-}
-
-fn tag_message(object: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(object);
-    text.split_once("\n\n")
-        .map(|(_, message)| message.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tag_messages_are_read_in_order_and_lightweight_tags_have_none() {
-        let tag = "object x\ntype commit\ntag v1\ntagger A <a@b> 1 +0000\n\nThe release\n";
-        let text = format!(
-            "aa tag {}\n{tag}\nrefs/tags/gone missing\nbb commit 3\nx\ny\n",
-            tag.len()
-        );
-        let found = parse_tag_messages(text.as_bytes(), 3);
-        assert_eq!(found, [Some("The release\n".to_owned()), None, None]);
-    }
-
-    #[test]
-    fn a_cut_answer_gives_what_is_whole() {
-        assert_eq!(parse_tag_messages(b"aa tag 500\nhalf", 2), [None, None]);
-    }
+    let bytes = finished.stdout;
+    (Answer { bytes, gap }, said)
 }

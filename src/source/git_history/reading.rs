@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use super::call::{Answer, Fault, Git, Reach, parse_tag_messages};
-use super::items::{Told, tag_fact, tell};
-use super::select::{Selection, Sizes};
+use super::call::{Answer, CommitRef, Fault, Git, Reach};
+use super::items::{Told, tell};
+use super::objects::{Object, parse_objects};
+use super::select::{Fact, Selection, Sizes};
+use super::tags::tag_fact;
 use super::walk::{Commit, TagName, parse_patch_ids, parse_sizes, parse_walk};
 use super::words::Language;
-use crate::contract::periodic_report::source::{Section, progress_sections};
+use crate::contract::periodic_report::source::Section;
 use crate::contract::periodic_report::vocabulary::SourceStatus;
 use crate::contract::time::{Timestamp, Window};
 
@@ -81,43 +83,6 @@ impl Snapshot {
     }
 }
 
-/// What of the history is known to be missing.
-#[derive(Debug, Clone, Copy, Default)]
-struct Gap {
-    /// A deadline or the output limit was hit.
-    is_cut: bool,
-    /// Sizes or patches could not be read: a partial clone lacks the contents they are made of.
-    is_unread: bool,
-}
-
-impl Gap {
-    fn of(is_cut: bool) -> Self {
-        Self {
-            is_cut,
-            is_unread: false,
-        }
-    }
-
-    /// Takes an answer as far as it goes; a history whose contents are missing still has messages.
-    fn fill<T: Default>(&mut self, answer: Result<(T, bool), Reason>) -> Result<T, Reason> {
-        match answer {
-            Ok((found, is_cut)) => {
-                self.is_cut |= is_cut;
-                Ok(found)
-            }
-            Err(Reason::Failed) => {
-                self.is_unread = true;
-                Ok(T::default())
-            }
-            Err(Reason::Deadline) => {
-                self.is_cut = true;
-                Ok(T::default())
-            }
-            Err(reason) => Err(reason),
-        }
-    }
-}
-
 /// A repository whose history was walked.
 #[derive(Debug)]
 pub(crate) struct Repository {
@@ -125,7 +90,7 @@ pub(crate) struct Repository {
     commits: Vec<Commit>,
     /// Commits older than this were not walked.
     floor: i64,
-    is_cut: bool,
+    gap: Option<Fault>,
 }
 
 impl Repository {
@@ -146,13 +111,20 @@ impl Repository {
     }
 
     fn walk(git: Git, reach: Reach, floor: i64) -> Result<Self, Reason> {
-        let answer = git.walk(reach)?.unwrap_or_default();
-        let commits = parse_walk(&answer.bytes);
+        let answer = git.walk(reach)?;
+        let walk = parse_walk(&answer.bytes);
+        let gap = match (answer.gap, walk.is_whole) {
+            (Some(fault), _) => Some(fault),
+            (None, true) => None,
+            // Something answered in the place of git, or stopped half way and did not say so.
+            (None, false) if walk.commits.is_empty() => return Err(Reason::Failed),
+            (None, false) => Some(Fault::Failed),
+        };
         Ok(Self {
             git,
-            commits,
+            commits: walk.commits,
             floor,
-            is_cut: answer.is_cut,
+            gap,
         })
     }
 
@@ -164,17 +136,21 @@ impl Repository {
             instants.filter(|instant| *instant <= limit).max()
         };
         let found = newest(&self.commits).or_else(|| {
-            let answer = self.git.walk(Reach::LastNotAfter(limit)).ok()??;
-            newest(&parse_walk(&answer.bytes))
+            let answer = self.git.walk(Reach::LastNotAfter(limit)).ok()?;
+            newest(&parse_walk(&answer.bytes).commits)
         });
         found.and_then(Timestamp::from_unix)
     }
 
-    /// Walks again when the window reaches further back than the walk did.
+    /// Walks again when the window reaches further back than the walk did. A walk of the newest commits has no
+    /// margin to keep: nothing it holds was cut off by a date.
     pub(crate) fn reaching(self, window: &Window) -> Result<Self, Reason> {
-        let floor = window.start_at().unix_seconds() - MARGIN_SECONDS;
-        match floor < self.floor {
-            true => Self::walk(self.git, Reach::Since(floor), floor),
+        let start = window.start_at().unix_seconds();
+        match start < self.floor {
+            true => {
+                let floor = start - MARGIN_SECONDS;
+                Self::walk(self.git, Reach::Since(floor), floor)
+            }
             false => Ok(self),
         }
     }
@@ -183,92 +159,127 @@ impl Repository {
     pub(crate) fn snapshot(&self, window: &Window, language: Language) -> Result<Snapshot, Reason> {
         let mut selection = Selection::new(&self.commits, window);
         if selection.is_empty() {
-            return Ok(self.conclude(
-                window,
-                &selection,
-                (Told::default(), Gap::of(self.is_cut)),
-                language,
-            ));
+            let boundaries = self.boundaries(window);
+            let mut gaps = Gaps(self.gap);
+            let (_, is_shallow) = self.objects(&selection, &boundaries, &mut gaps);
+            let told = Told {
+                gap: gaps.0,
+                is_shallow,
+                ..Told::default()
+            };
+            return Ok(conclude(&selection, told));
         }
-        let mut gap = Gap::of(self.is_cut);
-        let sizes = gap.fill(self.sizes(&selection))?;
+        let mut gaps = Gaps(self.gap);
+        let sizes = self.sizes(&selection, &mut gaps);
         let suspects = selection.suspects(&sizes);
         if !suspects.is_empty() {
-            let patches = self.git.patches(&suspects).map_err(Reason::from);
-            let patches = gap.fill(patches.map(|answer| (answer.bytes, answer.is_cut)))?;
+            let patches = gaps.note(self.git.patches(&suspects));
             selection.drop_equal(&parse_patch_ids(&patches));
         }
         let mut facts = selection.facts(&sizes);
-        facts.extend(self.tag_facts(&selection)?);
-        Ok(self.conclude(window, &selection, (tell(facts, language), gap), language))
+        let boundaries = self.boundaries(window);
+        let (tags, is_shallow) = self.objects(&selection, &boundaries, &mut gaps);
+        facts.extend(tags);
+        let mut told = tell(facts, language);
+        told.gap = gaps.0;
+        told.is_shallow = is_shallow;
+        Ok(conclude(&selection, told))
     }
 
-    fn sizes(&self, selection: &Selection<'_>) -> Result<(Sizes, bool), Reason> {
-        let ids: Vec<&str> = selection.sized().collect();
-        if ids.is_empty() {
-            return Ok((Sizes::new(), false));
-        }
-        let Answer { bytes, is_cut } = self.git.sizes(&ids)?;
-        Ok((parse_sizes(&bytes), is_cut))
-    }
-
-    fn tag_facts(&self, selection: &Selection<'_>) -> Result<Vec<super::select::Fact>, Reason> {
-        let tags: Vec<(&Commit, &TagName)> = selection
-            .tagged()
-            .flat_map(|commit| commit.tags.iter().map(move |tag| (commit, tag)))
-            .collect();
-        if tags.is_empty() {
-            return Ok(Vec::new());
-        }
-        let names: Vec<&[u8]> = tags.iter().map(|(_, tag)| tag.raw.as_slice()).collect();
-        let answer = self.git.tag_objects(&names)?;
-        let messages = parse_tag_messages(&answer.bytes, tags.len());
-        let place = |commit: &Commit| {
-            self.commits
-                .iter()
-                .position(|known| known.id == commit.id)
-                .unwrap_or(usize::MAX)
-        };
-        let facts = tags.iter().zip(&messages).map(|((commit, tag), message)| {
-            tag_fact(commit, place(commit), &tag.shown, message.as_deref())
-        });
-        Ok(facts.collect())
-    }
-
-    fn conclude(
-        &self,
-        window: &Window,
-        selection: &Selection<'_>,
-        (told, gap): (Told, Gap),
-        language: Language,
-    ) -> Snapshot {
+    /// The commits of the window or after it that may hide their parents.
+    fn boundaries(&self, window: &Window) -> Vec<&str> {
         let start = window.start_at().unix_seconds();
-        let is_shallow = self
-            .commits
-            .iter()
-            .any(|commit| commit.is_boundary && commit.instant >= start);
-        let partial = [
-            (is_shallow, Reason::ShallowBoundary),
-            (gap.is_cut, Reason::Deadline),
-            (gap.is_unread, Reason::Failed),
-            (told.withheld > 0, Reason::TextWithheld),
-            (selection.has_replaced_text(), Reason::TextReplaced),
-        ];
-        let reason = partial
-            .iter()
-            .find(|(holds, _)| *holds)
-            .map(|(_, reason)| *reason);
-        let limit = (told.omitted > 0).then_some(Reason::ItemLimit);
-        Snapshot {
-            status: match reason {
-                Some(_) => SourceStatus::Partial,
-                None => SourceStatus::Complete,
-            },
-            reason: reason.or(limit),
-            sections: progress_sections(told.items, language.tag()),
-            omitted: told.omitted,
-            withheld: told.withheld,
+        let commits = self.commits.iter();
+        commits
+            .filter(|commit| commit.may_be_boundary && commit.instant >= start)
+            .map(|commit| commit.id.as_str())
+            .collect()
+    }
+
+    fn sizes(&self, selection: &Selection<'_>, gaps: &mut Gaps) -> Sizes {
+        let commits: Vec<CommitRef<'_>> = selection.sized().collect();
+        if commits.is_empty() {
+            return Sizes::new();
         }
+        let bytes = gaps.note(self.git.sizes(&commits));
+        parse_sizes(&bytes, gaps.0.is_some())
+    }
+
+    /// The facts of tags, and whether a boundary hides history.
+    fn objects(
+        &self,
+        selection: &Selection<'_>,
+        boundaries: &[&str],
+        gaps: &mut Gaps,
+    ) -> (Vec<Fact>, bool) {
+        let tags: Vec<((usize, &Commit), &TagName)> = selection
+            .tagged()
+            .flat_map(|at| at.1.tags.iter().map(move |tag| (at, tag)))
+            .collect();
+        if tags.is_empty() && boundaries.is_empty() {
+            return (Vec::new(), false);
+        }
+        let named = tags
+            .iter()
+            .map(|(_, tag)| [b"refs/tags/", tag.raw.as_slice()].concat());
+        let names: Vec<Vec<u8>> = named
+            .chain(boundaries.iter().map(|id| id.as_bytes().to_vec()))
+            .collect();
+        let bytes = gaps.note(self.git.objects(&names));
+        let found = parse_objects(&bytes, names.len());
+        let facts = tags
+            .iter()
+            .zip(&found)
+            .map(|(((place, commit), tag), object)| {
+                let message = match object {
+                    Object::Tag(message) => Some(message.as_str()),
+                    _ => None,
+                };
+                tag_fact((commit, *place), tag, message)
+            });
+        let hides = Object::Commit { has_parents: true };
+        (facts.collect(), found[tags.len()..].contains(&hides))
+    }
+}
+
+/// The first thing that could not be read to its end.
+struct Gaps(Option<Fault>);
+
+impl Gaps {
+    /// Takes what an answer holds; what it lacks is noted, and the walk stands.
+    fn note(&mut self, answer: Result<Answer, Fault>) -> Vec<u8> {
+        let Answer { bytes, gap } = answer.unwrap_or_else(|fault| Answer {
+            bytes: Vec::new(),
+            gap: Some(fault),
+        });
+        self.0 = self.0.or(gap);
+        bytes
+    }
+}
+
+fn conclude(selection: &Selection<'_>, told: Told) -> Snapshot {
+    let is_late = told.gap == Some(Fault::Deadline);
+    let partial = [
+        (told.is_shallow, Reason::ShallowBoundary),
+        (is_late, Reason::Deadline),
+        (told.gap.is_some(), Reason::Failed),
+        (told.withheld > 0, Reason::TextWithheld),
+        (selection.has_replaced_text(), Reason::TextReplaced),
+    ];
+    let reason = partial
+        .iter()
+        .find(|(holds, _)| *holds)
+        .map(|(_, reason)| *reason);
+    let limit = (told.omitted > 0).then_some(Reason::ItemLimit);
+    Snapshot {
+        status: match reason {
+            Some(_) => SourceStatus::Partial,
+            None => SourceStatus::Complete,
+        },
+        reason: reason.or(limit),
+        sections: told.sections,
+        omitted: told.omitted,
+        withheld: told.withheld,
     }
 }
 
@@ -357,6 +368,37 @@ mod tests {
         assert_eq!(snapshot.status, SourceStatus::Partial);
         assert_eq!(snapshot.reason, Some(Reason::Failed));
         assert_eq!(snapshot.sections[0].items[0].title, "add the walrus");
+    }
+
+    #[test]
+    fn a_broken_branch_is_a_failure_and_not_an_empty_history() {
+        let folder = tempfile::tempdir().expect("a folder");
+        run(folder.path(), &["init", "-q", "-b", "main", "."], "");
+        std::fs::write(folder.path().join(".git/refs/heads/main"), "garbage").expect("written");
+        let broken = Repository::for_window(folder.path(), &week());
+        assert_eq!(broken.err(), Some(Reason::Failed));
+    }
+
+    #[test]
+    fn settings_of_the_repository_do_not_break_the_reading() {
+        let stream = commit(1, "2026-11-17T00:00:00Z", "fix: here", &[]);
+        let (_folder, path) = repository(&stream);
+        for (name, value) in [
+            ("log.date", "bad"),
+            ("format.pretty", "bad"),
+            ("diff.renames", "bad"),
+            ("color.ui", "bad"),
+            ("diff.context", "-1"),
+            ("log.diffMerges", "bad"),
+            ("core.bigFileThreshold", "1"),
+        ] {
+            run(&path, &["config", name, value], "");
+        }
+        let read = Repository::for_window(&path, &week()).expect("readable");
+        let snapshot = read.snapshot(&week(), Language::English).expect("answers");
+        assert_eq!(snapshot.status, SourceStatus::Complete);
+        let summary = &snapshot.sections[0].items[0].summary;
+        assert_eq!(summary, "1 commit, 1 file, +1 \u{2212}0");
     }
 
     #[test]

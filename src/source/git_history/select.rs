@@ -5,9 +5,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::call::CommitRef;
 use super::message::{ChangeType, MergedRequest, Message};
 use super::side::Graph;
-use super::walk::{Commit, FileChange};
+use super::walk::{Commit, FileChange, TagName};
 use crate::contract::digest::Digest;
 use crate::contract::periodic_report::vocabulary::ContentKind;
 use crate::contract::time::Window;
@@ -19,7 +20,7 @@ pub(super) type Sizes = HashMap<String, Vec<FileChange>>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Identity {
     Commit,
-    Tag { name: String },
+    Tag(TagName),
 }
 
 /// One thing that happened in the window.
@@ -42,7 +43,8 @@ pub(super) struct Fact {
     pub(super) scope: Option<String>,
     /// Subjects of the commits a request brought in, as written and as titles.
     pub(super) brought: Vec<(String, String)>,
-    pub(super) files: Vec<FileChange>,
+    /// None when they could not be read.
+    pub(super) files: Option<Vec<FileChange>>,
     pub(super) may_group: bool,
 }
 
@@ -51,6 +53,8 @@ pub(super) struct Selection<'a> {
     commits: &'a [Commit],
     graph: Graph<'a>,
     inside: Vec<usize>,
+    /// Of every place, whether it lies in the window.
+    within: Vec<bool>,
     messages: HashMap<usize, Message>,
     requests: HashMap<usize, (MergedRequest, Vec<usize>)>,
     side: HashSet<usize>,
@@ -60,9 +64,11 @@ pub(super) struct Selection<'a> {
 impl<'a> Selection<'a> {
     pub(super) fn new(commits: &'a [Commit], window: &Window) -> Self {
         let graph = Graph::new(commits);
-        let inside: Vec<usize> = (0..commits.len())
-            .filter(|place| is_inside(window, commits[*place].instant))
+        let within: Vec<bool> = commits
+            .iter()
+            .map(|commit| is_inside(window, commit.instant))
             .collect();
+        let inside: Vec<usize> = (0..commits.len()).filter(|place| within[*place]).collect();
         let mut requests = HashMap::new();
         let mut side = HashSet::new();
         for &place in inside
@@ -83,6 +89,7 @@ impl<'a> Selection<'a> {
             commits,
             graph,
             inside,
+            within,
             messages,
             requests,
             side,
@@ -96,14 +103,26 @@ impl<'a> Selection<'a> {
     }
 
     /// The commits whose sizes matter: all of the window that are no mere structure.
-    pub(super) fn sized(&self) -> impl Iterator<Item = &'a str> + '_ {
-        self.counted().map(|place| self.commits[place].id.as_str())
+    pub(super) fn sized(&self) -> impl Iterator<Item = CommitRef<'a>> + '_ {
+        self.counted().map(|place| self.named(place))
+    }
+
+    /// A commit with the parent it is compared with.
+    fn named(&self, place: usize) -> CommitRef<'a> {
+        let commit = &self.commits[place];
+        (
+            commit.id.as_str(),
+            commit.parents.first().map(String::as_str),
+        )
     }
 
     /// The tags on commits of the window.
-    pub(super) fn tagged(&self) -> impl Iterator<Item = &'a Commit> + '_ {
-        let commits = self.inside.iter().map(|place| &self.commits[*place]);
-        commits.filter(|commit| !commit.tags.is_empty())
+    pub(super) fn tagged(&self) -> impl Iterator<Item = (usize, &'a Commit)> + '_ {
+        let commits = self
+            .inside
+            .iter()
+            .map(|place| (*place, &self.commits[*place]));
+        commits.filter(|(_, commit)| !commit.tags.is_empty())
     }
 
     /// The commits whose text is not UTF-8.
@@ -112,7 +131,7 @@ impl<'a> Selection<'a> {
         texts
             || self
                 .tagged()
-                .any(|commit| commit.tags.iter().any(super::walk::TagName::is_replaced))
+                .any(|(_, commit)| commit.tags.iter().any(TagName::is_replaced))
     }
 
     fn counted(&self) -> impl Iterator<Item = usize> + '_ {
@@ -126,7 +145,7 @@ impl<'a> Selection<'a> {
     }
 
     /// The commits whose subject and sizes equal another's; their patches decide.
-    pub(super) fn suspects(&self, sizes: &Sizes) -> Vec<&'a str> {
+    pub(super) fn suspects(&self, sizes: &Sizes) -> Vec<CommitRef<'a>> {
         let mut groups: HashMap<(&str, Vec<(&str, u64, u64)>), Vec<usize>> = HashMap::new();
         for place in self.counted().filter(|place| !self.is_merge(*place)) {
             let files = sizes
@@ -150,10 +169,7 @@ impl<'a> Selection<'a> {
             .flatten()
             .collect();
         places.sort_unstable();
-        places
-            .into_iter()
-            .map(|place| self.commits[place].id.as_str())
-            .collect()
+        places.into_iter().map(|place| self.named(place)).collect()
     }
 
     /// Lets the newest of equal patches stand for all.
@@ -188,7 +204,6 @@ impl<'a> Selection<'a> {
 
     /// Which change each revert of the window takes back. A revert that was itself reverted takes nothing back.
     fn pairs(&self) -> HashMap<usize, usize> {
-        let inside: HashSet<usize> = self.inside.iter().copied().collect();
         let mut pairs = HashMap::new();
         let mut taken = HashSet::new();
         for &place in &self.inside {
@@ -197,7 +212,7 @@ impl<'a> Selection<'a> {
             };
             let reverted = message.reverts.as_deref().filter(|_| message.is_revert);
             let target = reverted.and_then(|id| self.graph.find(id));
-            if let Some(target) = target.filter(|target| inside.contains(target) && *target > place)
+            if let Some(target) = target.filter(|target| self.within[*target] && *target > place)
                 && !taken.contains(&place)
                 && taken.insert(target)
             {
@@ -225,7 +240,7 @@ impl<'a> Selection<'a> {
             request: message.subject.request.clone(),
             scope: message.subject.scope.clone(),
             brought: Vec::new(),
-            files: sizes.get(&commit.id).cloned().unwrap_or_default(),
+            files: sizes.get(&commit.id).cloned(),
             may_group: true,
         };
         if let Some((request, brought)) = self.requests.get(&place) {
@@ -247,8 +262,7 @@ impl<'a> Selection<'a> {
         fact.scope = request.subject.scope.clone();
         fact.request = Some(request.number.clone());
         fact.may_group = false;
-        let window: HashSet<usize> = self.inside.iter().copied().collect();
-        let shown = brought.iter().filter(|place| window.contains(place));
+        let shown = brought.iter().filter(|place| self.within[**place]);
         let plain =
             shown.filter(|place| !self.is_merge(**place) || self.requests.contains_key(place));
         fact.brought = plain.filter_map(|place| self.subject(*place)).collect();
@@ -269,17 +283,20 @@ impl<'a> Selection<'a> {
             return Some((ContentKind::Progress, false));
         }
         let Some((request, brought)) = self.requests.get(&place) else {
-            return Some(typed(
-                message.subject.change,
-                message.is_breaking(),
-                message.is_revert,
-            ));
+            return Some(typed(&Traits {
+                change: message.subject.change,
+                is_breaking: message.is_breaking(),
+                is_revert: message.is_revert,
+            }));
         };
         let subject = &request.subject;
         let is_breaking = subject.is_breaking || message.has_breaking_footer;
         if subject.change.is_some() || is_breaking {
-            let is_revert = subject.change == Some(ChangeType::Revert);
-            return Some(typed(subject.change, is_breaking, is_revert));
+            return Some(typed(&Traits {
+                change: subject.change,
+                is_breaking,
+                is_revert: subject.change == Some(ChangeType::Revert),
+            }));
         }
         let plain = brought.iter().filter(|place| !self.is_merge(**place));
         let kinds = plain.filter_map(|place| self.kind(*place, pairs));
@@ -293,12 +310,29 @@ fn is_inside(window: &Window, instant: i64) -> bool {
         .is_some_and(|instant| window.contains(instant))
 }
 
-fn typed(change: Option<ChangeType>, is_breaking: bool, is_revert: bool) -> (ContentKind, bool) {
-    match (is_breaking, is_revert, change) {
-        (true, _, _) => (ContentKind::Decision, true),
-        (_, true, _) => (ContentKind::Risk, true),
-        (_, _, Some(ChangeType::Feature)) => (ContentKind::CapabilityChange, true),
-        (_, _, Some(ChangeType::Upkeep)) => (ContentKind::Progress, false),
+/// What the structure of a message says about the change.
+struct Traits {
+    change: Option<ChangeType>,
+    is_breaking: bool,
+    is_revert: bool,
+}
+
+fn typed(traits: &Traits) -> (ContentKind, bool) {
+    match traits {
+        Traits {
+            is_breaking: true, ..
+        } => (ContentKind::Decision, true),
+        Traits {
+            is_revert: true, ..
+        } => (ContentKind::Risk, true),
+        Traits {
+            change: Some(ChangeType::Feature),
+            ..
+        } => (ContentKind::CapabilityChange, true),
+        Traits {
+            change: Some(ChangeType::Upkeep),
+            ..
+        } => (ContentKind::Progress, false),
         _ => (ContentKind::Progress, true),
     }
 }
@@ -328,7 +362,7 @@ mod tests {
                 .collect(),
             instant: 1_000 - i64::try_from(place).unwrap_or(0),
             tags: Vec::new(),
-            is_boundary: false,
+            may_be_boundary: false,
             message: message.to_owned(),
             is_replaced: false,
         }
@@ -427,11 +461,12 @@ mod tests {
             .collect();
         let mut selection = Selection::new(&commits, &window(0, 2_000));
         let suspects = selection.suspects(&sizes);
-        assert_eq!(suspects, [commits[0].id.as_str(), commits[1].id.as_str()]);
+        let ids: Vec<&str> = suspects.iter().map(|(id, _)| *id).collect();
+        assert_eq!(ids, [commits[0].id.as_str(), commits[1].id.as_str()]);
         let patch = crate::contract::digest::content_digest(b"p");
         let patches = suspects
             .iter()
-            .map(|id| ((*id).to_owned(), patch))
+            .map(|(id, _)| ((*id).to_owned(), patch))
             .collect();
         selection.drop_equal(&patches);
         let places: Vec<usize> = selection

@@ -35,12 +35,13 @@ impl<'a> Graph<'a> {
 
     /// Returns the place of a commit by its id or a prefix of at least seven digits.
     pub(super) fn find(&self, id: &str) -> Option<usize> {
-        let exact = self.places.get(id).copied();
-        exact.or_else(|| {
-            self.commits
+        match id.len() {
+            40 | 64 => self.places.get(id).copied(),
+            _ => self
+                .commits
                 .iter()
-                .position(|commit| commit.id.starts_with(id))
-        })
+                .position(|commit| commit.id.starts_with(id)),
+        }
     }
 
     fn parents(&self, place: usize) -> impl Iterator<Item = usize> + '_ {
@@ -150,7 +151,7 @@ mod tests {
                 .collect(),
             instant: 0,
             tags: Vec::new(),
-            is_boundary: false,
+            may_be_boundary: false,
             message: String::new(),
             is_replaced: false,
         }

@@ -9,8 +9,7 @@ use crate::contract::digest::{self, Digest};
 
 /// The format of one walk record: id, parents, committer instant, decorations, message.
 pub(super) const WALK_FORMAT: &str = "--format=%H%x00%P%x00%ct%x00%D%x00%B%x00";
-/// The format that heads the sizes or the patch of one commit.
-pub(super) const HEAD_FORMAT: &str = "--format=%x01%H";
+const WALK_FIELDS: usize = 5;
 
 /// One commit as the walk gave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,8 +20,8 @@ pub(super) struct Commit {
     pub(super) instant: i64,
     /// Tags that point here, without `refs/tags/`.
     pub(super) tags: Vec<TagName>,
-    /// The history below was cut off here.
-    pub(super) is_boundary: bool,
+    /// Git shows no parents and says that it may hide some; the object itself knows.
+    pub(super) may_be_boundary: bool,
     pub(super) message: String,
     /// The message held bytes that are not UTF-8.
     pub(super) is_replaced: bool,
@@ -36,7 +35,7 @@ pub(super) struct TagName {
 }
 
 impl TagName {
-    fn new(raw: &[u8]) -> Self {
+    pub(super) fn new(raw: &[u8]) -> Self {
         let shown = String::from_utf8_lossy(raw).into_owned();
         Self {
             raw: raw.to_vec(),
@@ -50,40 +49,75 @@ impl TagName {
     }
 }
 
-/// Reads every whole record of a walk.
-pub(super) fn parse_walk(bytes: &[u8]) -> Vec<Commit> {
-    let fields: Vec<&[u8]> = bytes.split(|byte| *byte == 0).collect();
-    // Five fields, then the record's own terminator as an empty sixth.
-    fields.chunks_exact(6).filter_map(parse_record).collect()
+/// The whole records of a walk, and whether there was nothing else.
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    pub(super) commits: Vec<Commit>,
+    pub(super) is_whole: bool,
 }
 
-fn parse_record(fields: &[&[u8]]) -> Option<Commit> {
-    let text = |index: usize| std::str::from_utf8(fields[index]).ok();
-    let (message, is_replaced) = lossy(fields[4]);
-    let decorations = fields[3]
-        .split(|byte| *byte == b',')
-        .map(<[u8]>::trim_ascii);
-    let is_boundary = decorations.clone().any(|word| word == b"grafted");
-    let tags = decorations
-        .filter_map(|word| word.strip_prefix(b"tag: refs/tags/"))
-        .map(TagName::new)
+/// Reads the records of a walk: five fields, each ended by NUL, and a line end.
+pub(super) fn parse_walk(bytes: &[u8]) -> Walk {
+    let fields: Vec<&[u8]> = bytes.split(|byte| *byte == 0).collect();
+    let (records, rest) = fields.as_chunks::<WALK_FIELDS>();
+    // A record whose last field ends with the bytes lacks its NUL: it was cut.
+    let records = match rest {
+        [] => records.split_last().map_or(records, |(_, whole)| whole),
+        _ => records,
+    };
+    let parsed = records.iter().map(|record| parse_record(record));
+    let mut commits = Vec::with_capacity(records.len());
+    for record in parsed {
+        match record {
+            Some(commit) => commits.push(commit),
+            None => {
+                let is_whole = false;
+                return Walk { commits, is_whole };
+            }
+        }
+    }
+    let is_whole = matches!(rest, [b"" | b"\n"]);
+    Walk { commits, is_whole }
+}
+
+fn parse_record(fields: &[&[u8]; WALK_FIELDS]) -> Option<Commit> {
+    let [id, parents, instant, decorations, message] = fields;
+    let id = std::str::from_utf8(id.strip_prefix(b"\n").unwrap_or(id)).ok()?;
+    let parents = std::str::from_utf8(parents).ok()?;
+    let parents: Vec<String> = parents
+        .split_ascii_whitespace()
+        .map(str::to_owned)
         .collect();
-    let id = text(0).filter(|id| is_object_id(id))?;
+    let decorations = split_decorations(decorations);
+    let (message, is_replaced) = lossy(message);
+    is_object_id(id).then_some(())?;
     Some(Commit {
         id: id.to_owned(),
-        parents: text(1)?
-            .split_ascii_whitespace()
-            .map(str::to_owned)
+        may_be_boundary: parents.is_empty() && decorations.contains(&b"grafted".as_slice()),
+        parents,
+        instant: std::str::from_utf8(instant).ok()?.parse().ok()?,
+        tags: decorations
+            .into_iter()
+            .filter_map(|word| word.strip_prefix(b"tag: "))
+            .map(TagName::new)
             .collect(),
-        instant: text(2)?.parse().ok()?,
-        tags,
-        is_boundary,
         message,
         is_replaced,
     })
 }
 
-fn is_object_id(text: &str) -> bool {
+/// Names are separated by a comma and a space: a name may hold a comma, but no space.
+fn split_decorations(mut bytes: &[u8]) -> Vec<&[u8]> {
+    let mut all = Vec::new();
+    while let Some(at) = bytes.windows(2).position(|pair| pair == b", ") {
+        all.push(&bytes[..at]);
+        bytes = &bytes[at + 2..];
+    }
+    all.push(bytes);
+    all
+}
+
+pub(super) fn is_object_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
@@ -102,21 +136,25 @@ pub(super) struct FileChange {
     pub(super) removed: u64,
 }
 
-/// Reads the sizes per commit.
-pub(super) fn parse_sizes(bytes: &[u8]) -> HashMap<String, Vec<FileChange>> {
+/// Reads the sizes per commit. The last commit of an answer that was cut is left out: it may lack files.
+pub(super) fn parse_sizes(bytes: &[u8], is_cut: bool) -> HashMap<String, Vec<FileChange>> {
     let mut all: HashMap<String, Vec<FileChange>> = HashMap::new();
     let mut current: Option<String> = None;
     for token in bytes.split(|byte| *byte == 0) {
-        if let Some(head) = token.strip_prefix(b"\x01") {
-            let id = String::from_utf8_lossy(head).trim().to_owned();
-            all.entry(id.clone()).or_default();
-            current = Some(id);
-            continue;
+        match std::str::from_utf8(token) {
+            Ok(id) if is_object_id(id) => {
+                all.entry(id.to_owned()).or_default();
+                current = Some(id.to_owned());
+            }
+            _ => {
+                if let (Some(id), Some(change)) = (&current, parse_change(token)) {
+                    all.entry(id.clone()).or_default().push(change);
+                }
+            }
         }
-        let change = parse_change(token.strip_prefix(b"\n").unwrap_or(token));
-        if let (Some(id), Some(change)) = (&current, change) {
-            all.entry(id.clone()).or_default().push(change);
-        }
+    }
+    if let Some(last) = current.filter(|_| is_cut) {
+        all.remove(&last);
     }
     all
 }
@@ -138,48 +176,33 @@ fn parse_change(token: &[u8]) -> Option<FileChange> {
     })
 }
 
-/// Reads patches and returns what each changes, whatever its place in the files.
+/// Reads patches and returns what each changes, whatever its place in the files. Every line of a patch starts
+/// with a word or a mark, so a line that is an object id alone starts the next one.
 pub(super) fn parse_patch_ids(bytes: &[u8]) -> HashMap<String, Digest> {
     let mut all = HashMap::new();
-    // A head is a NUL, then the mark of HEAD_FORMAT; the patch runs to the next head.
-    for part in split_heads(bytes) {
-        let Some((head, patch)) = split_line(part) else {
-            continue;
-        };
-        let id = String::from_utf8_lossy(head).trim().to_owned();
-        if is_object_id(&id) {
-            all.insert(id, patch_id(patch));
+    let mut current: Option<(String, Vec<&[u8]>)> = None;
+    for line in bytes.split(|byte| *byte == b'\n') {
+        match std::str::from_utf8(line) {
+            Ok(id) if is_object_id(id) => {
+                let done = current.replace((id.to_owned(), Vec::new()));
+                all.extend(done.map(|(id, lines)| (id, patch_id(&lines))));
+            }
+            _ => {
+                if let Some((_, lines)) = &mut current {
+                    lines.push(line);
+                }
+            }
         }
     }
+    all.extend(current.map(|(id, lines)| (id, patch_id(&lines))));
     all
 }
 
-fn split_heads(bytes: &[u8]) -> Vec<&[u8]> {
-    let mut starts: Vec<usize> = Vec::new();
-    for (at, window) in bytes.windows(2).enumerate() {
-        let begins = at == 0 || bytes[at - 1] == b'\n';
-        if begins && window == b"\x00\x01" {
-            starts.push(at);
-        }
-    }
-    let ends = starts.iter().skip(1).copied().chain([bytes.len()]);
-    starts
-        .iter()
-        .zip(ends)
-        .map(|(start, end)| &bytes[start + 2..end])
-        .collect()
-}
-
-fn split_line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let at = bytes.iter().position(|byte| *byte == b'\n')?;
-    Some((&bytes[..at], &bytes[at + 1..]))
-}
-
 /// Digest over the changed lines without white space and line numbers; of binary files, their object ids.
-fn patch_id(patch: &[u8]) -> Digest {
-    let mut kept = Vec::with_capacity(patch.len());
+fn patch_id(lines: &[&[u8]]) -> Digest {
+    let mut kept = Vec::new();
     let mut index: &[u8] = b"";
-    for line in patch.split(|byte| *byte == b'\n') {
+    for &line in lines {
         if line.starts_with(b"index ") {
             index = line;
             continue;
@@ -204,49 +227,56 @@ mod tests {
     const A: &str = "a775a3f4136a35401620a7eece74b50c919211de";
     const B: &str = "e270a92987b2e0e4949134aa4279fdceb42e7d0f";
 
+    fn shown(commit: &Commit) -> Vec<&str> {
+        commit.tags.iter().map(|tag| tag.shown.as_str()).collect()
+    }
+
     #[test]
     fn whole_records_are_read_and_a_cut_one_is_dropped() {
-        let text = format!(
-            "{A}\0{B}\x001796058271\0grafted, tag: refs/tags/v2, tag: refs/tags/v1\0fix: two\n\nbody\n\0\0{B}\0\x001\0\0half"
-        );
-        let commits = parse_walk(text.as_bytes());
-        assert_eq!(commits.len(), 1);
-        let tags: Vec<&str> = commits[0]
-            .tags
-            .iter()
-            .map(|tag| tag.shown.as_str())
-            .collect();
-        assert_eq!((commits[0].is_boundary, tags), (true, vec!["v2", "v1"]));
-        assert_eq!(commits[0].parents, [B]);
+        let whole =
+            format!("{A}\0{B}\x001796058271\0tag: v2, main, tag: v1\0fix: two\n\nbody\n\0\n");
+        let walk = parse_walk(whole.as_bytes());
+        assert!(walk.is_whole && walk.commits.len() == 1);
+        assert_eq!(shown(&walk.commits[0]), ["v2", "v1"]);
+        assert_eq!(walk.commits[0].parents, [B]);
+        let cut = parse_walk(format!("{whole}{B}\0\x001\0\0half").as_bytes());
+        assert!(!cut.is_whole && cut.commits.len() == 1);
+        assert!(!parse_walk(b"garbage\n").is_whole);
+        assert!(parse_walk(b"").is_whole);
+    }
+
+    #[test]
+    fn a_comma_belongs_to_a_tag_name_and_forges_nothing() {
+        let text = format!("{A}\0{B}\x001\0tag: v1,grafted, tag: v2,b, grafted\0x\0\n");
+        let walk = parse_walk(text.as_bytes());
+        assert_eq!(shown(&walk.commits[0]), ["v1,grafted", "v2,b"]);
+        assert!(!walk.commits[0].may_be_boundary, "it has parents");
     }
 
     #[test]
     fn bytes_that_are_not_text_are_replaced_and_said_so() {
         let mut bytes = format!("{A}\0\x001\0\0caf").into_bytes();
-        bytes.extend_from_slice(b"\xe9\0\0");
-        let commits = parse_walk(&bytes);
-        assert!(commits[0].is_replaced && commits[0].message.contains('\u{fffd}'));
+        bytes.extend_from_slice(b"\xe9\0\n");
+        let walk = parse_walk(&bytes);
+        assert!(walk.commits[0].is_replaced && walk.commits[0].message.contains('\u{fffd}'));
     }
 
     #[test]
     fn sizes_are_read_per_commit_with_odd_names_and_binary_files() {
-        let text = format!("\x01{A}\0\n1\t0\tb\tc\0-\t-\ts/a.png\0\x01{B}\0\x01{A}x\0\n3\t2\tz\0");
-        let sizes = parse_sizes(text.as_bytes());
+        let text = format!("{A}\x001\t0\tb\tc\0-\t-\ts/a.png\0{B}\0");
+        let sizes = parse_sizes(text.as_bytes(), false);
         assert_eq!(sizes[A].len(), 2);
         assert_eq!(sizes[A][0].path, "b\tc");
         assert_eq!((sizes[A][1].added, sizes[A][1].removed), (0, 0));
         assert!(sizes[B].is_empty());
+        assert!(!parse_sizes(text.as_bytes(), true).contains_key(B));
     }
 
     #[test]
     fn a_patch_is_the_same_wherever_it_stands() {
         let patch =
             |at: &str| format!("diff --git a/f b/f\nindex 1..2 100644\n@@ {at} @@ fn\n+one\n");
-        let text = format!(
-            "\0\x01{A}\n\n{}\0\x01{B}\n\n{}",
-            patch("-1 +1"),
-            patch("-9 +9,2")
-        );
+        let text = format!("{A}\n{}{B}\n{}", patch("-1 +1"), patch("-9 +9,2"));
         let ids = parse_patch_ids(text.as_bytes());
         assert_eq!(ids[A], ids[B]);
     }
@@ -254,7 +284,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_output_is_read(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-            let _ = (parse_walk(&bytes), parse_sizes(&bytes), parse_patch_ids(&bytes));
+            let _ = (parse_walk(&bytes), parse_sizes(&bytes, true), parse_patch_ids(&bytes));
         }
     }
 }

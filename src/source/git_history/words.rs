@@ -11,6 +11,8 @@ pub(crate) enum Language {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Size {
     pub(super) commits: usize,
+    /// Files and lines could be read.
+    pub(super) is_known: bool,
     pub(super) files: usize,
     pub(super) added: u64,
     pub(super) removed: u64,
@@ -90,6 +92,9 @@ impl Language {
             removed,
             ..
         } = size;
+        if !size.is_known {
+            return self.choose("not known", "未知").to_owned();
+        }
         match self {
             Self::English => {
                 format!(
@@ -102,6 +107,9 @@ impl Language {
     }
 
     pub(super) fn numbers(self, size: Size) -> String {
+        if !size.is_known {
+            return self.commit_count(size.commits);
+        }
         let separator = self.choose(", ", "，");
         format!(
             "{}{separator}{}",
@@ -126,6 +134,7 @@ mod tests {
     fn numbers_are_told_in_both_languages_with_a_minus_sign() {
         let size = Size {
             commits: 1,
+            is_known: true,
             files: 2,
             added: 37,
             removed: 3,

@@ -2,6 +2,7 @@
 
 mod run;
 mod sandbox;
+pub(crate) mod schemas;
 
 pub(crate) use run::{Finished, Run};
 pub(crate) use sandbox::Sandbox;

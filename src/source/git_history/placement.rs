@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
+use super::call::{SETTINGS, environment};
 use crate::port::placement::{ConfigPlacement, Placement, ProbeFailed};
-use crate::process::{self, Ending, Environment, Invocation};
-use crate::workspace::env;
+use crate::process::{self, Ending, Invocation};
 
 /// The git program on the search path.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,7 +39,11 @@ impl ConfigPlacement for GitPlacement {
 }
 
 fn git(folder: &Path, words: &[&str], file: Option<&Path>) -> Result<i32, ProbeFailed> {
-    let mut args: Vec<OsString> = vec!["-C".into(), folder.into()];
+    let mut args: Vec<OsString> = vec!["--no-pager".into()];
+    for setting in SETTINGS {
+        args.extend(["-c".into(), setting.into()]);
+    }
+    args.extend(["-C".into(), folder.into()]);
     args.extend(words.iter().map(OsString::from));
     args.extend(file.map(OsString::from));
     let call = Invocation::new("git", args)
@@ -50,16 +54,6 @@ fn git(folder: &Path, words: &[&str], file: Option<&Path>) -> Result<i32, ProbeF
         Ending::Exit(code) => Ok(code),
         Ending::Signal(_) => Err(ProbeFailed),
     }
-}
-
-/// Where git is and whose configuration it reads; nothing that could point it at another repository.
-fn environment() -> Environment {
-    let kept = [env::PATH, env::HOME];
-    Environment::Only(
-        kept.iter()
-            .filter_map(|name| Some(((*name).into(), env::value(name)?)))
-            .collect(),
-    )
 }
 
 #[cfg(test)]
