@@ -9,6 +9,7 @@ mod cli_maintenance;
 mod documents;
 mod golden;
 mod house;
+mod lark_recorded;
 mod report_page;
 mod report_properties;
 mod schemas;

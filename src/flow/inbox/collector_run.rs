@@ -26,7 +26,6 @@ use crate::flow::inbox::error::InboxError;
 use crate::flow::inbox::hole::Holes;
 use crate::flow::inbox::lane::{Lane, Member};
 use crate::flow::inbox::ports::Providers;
-use crate::kernel::inbox::live;
 use crate::port::clock::Clock;
 use crate::port::events::{ConsumerId, ConsumerSpec, EventStreams};
 use crate::store::document::collector_state::CollectorState;

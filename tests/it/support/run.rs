@@ -125,6 +125,12 @@ impl<'a> Run<'a> {
         self.json(1)
     }
 
+    /// Runs with `--format json`, whatever the exit code.
+    pub(crate) fn json_run(mut self) -> Finished {
+        self.args.extend(["--format".to_owned(), "json".to_owned()]);
+        self.run()
+    }
+
     fn json(mut self, code: i32) -> Value {
         self.args.extend(["--format".to_owned(), "json".to_owned()]);
         let shown = self.args.join(" ");
