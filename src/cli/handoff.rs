@@ -103,7 +103,12 @@ fn operation(args: &OperationArgs) -> Operation {
 
 fn context(args: &PrepareArgs) -> Result<Context, Refusal> {
     let read = match &args.from_context {
-        Some(file) => Context::parse(&input::json_object(file)?),
+        Some(file) => {
+            let value = input::json_object(file).map_err(|refusal| {
+                Refusal::new(ErrorCode::InvalidContinuationRequest, refusal.message)
+            })?;
+            Context::parse(&value)
+        }
         None => Context::of_rationale(args.rationale.as_deref().unwrap_or(""), &args.source_ref),
     };
     read.map_err(|error: ContractError| {

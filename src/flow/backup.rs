@@ -133,13 +133,17 @@ fn refuse(error: BackupError) -> Refusal {
             ErrorCode::BackupTargetNotEmpty,
             "the backup folder holds something already; name a new or empty one",
         ),
+        BackupError::TargetInside => (
+            ErrorCode::BackupTargetNotEmpty,
+            "the backup folder lies inside the state it would copy, or inside another backup; name one outside",
+        ),
         BackupError::Corrupt => (
             ErrorCode::BackupCorrupt,
             "the backup is not what was written: a file is missing, added or changed; use another backup",
         ),
         BackupError::RestoreTargetNotEmpty => (
             ErrorCode::RestoreTargetNotEmpty,
-            "the target holds a store or an inbox with other content; move it aside, or name an empty --runtime-root",
+            "the target holds a store, an inbox or a document with other content; move it aside, or name an empty --runtime-root",
         ),
     };
     Refusal::new(code, text)

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use super::mode::Mode;
-use super::open::{self, Answer, Place};
+use super::open::{self, Answer, Place, entry_digest};
 use super::ports::Ports;
 use super::todo::unknown_todo;
 use crate::contract::digest;
@@ -165,12 +165,13 @@ pub fn prepare(
         );
     }
     let mut writer = place.writer(ports)?;
-    let replay = replayed(writer.rows(), subject, operation, &intent)?;
+    let mut tx = writer.begin(&subject.goal, ports.now)?;
+    // Inside the transaction: of two equal requests at once the second finds the first one's receipt.
+    let replay = replayed(tx.rows(), subject, operation, &intent)?;
     if replay.is_none() {
         // The guard looks at what was there before this command records anything itself.
-        let (after, before) = noted(ports, writer.rows(), (subject, operation), context)?;
-        let mut tx = place.begin(ports, &mut writer)?;
-        require_unmoved(tx.rows(), subject, &before)?;
+        let (after, before) = noted(ports, tx.rows(), (subject, operation), context)?;
+        tx.note_entry(&entry_digest(&place.goal))?;
         let draft = EventDraft::new("todo_update", "continuation prepared")
             .agent(Some(subject.agent.as_str()))
             .status("continuation_prepared");
@@ -178,6 +179,8 @@ pub fn prepare(
         seal(&tx, operation, (&intent, &after, &subject.agent))?;
         tx.commit()?;
         failpoint!(Point::HandoffCommitted);
+    } else {
+        drop(tx);
     }
     writer.bring_up_exports(&subject.goal, ports.now);
     let todo = stored(writer.rows(), subject)?;
@@ -219,14 +222,6 @@ fn noted(
     Ok((after, before))
 }
 
-/// Between the guard and the transaction another process may have written.
-fn require_unmoved(rows: Rows<'_>, subject: &Subject, seen: &Todo) -> Answer<()> {
-    match stored(rows, subject)? == *seen {
-        true => Ok(()),
-        false => Err(moved_on(&revision(rows, &subject.goal)?)),
-    }
-}
-
 fn prepared(mode: Mode, result: &str, at: (&Subject, &Todo), revision: &str) -> Answer {
     let (subject, todo) = at;
     let is_there = NoteState::of(Note::of(todo).as_ref(), todo) == NoteState::Current;
@@ -265,15 +260,12 @@ pub fn adopt(
         ));
     }
     let mut writer = place.writer(ports)?;
-    if let Some(receipt) = replayed(writer.rows(), subject, operation, &intent)? {
-        writer.bring_up_exports(&subject.goal, ports.now);
-        let word = |name: &str| receipt.get(name).and_then(Value::as_str).unwrap_or("");
-        let todo = stored(writer.rows(), subject)?;
-        let holds = holds(&todo, target, (word("note_facts"), word("stable_facts")));
-        let packet = view("adopt", &place, writer.rows(), (subject, &todo))?;
-        return Ok(claimed(packet, ("replayed", word("claim")), target, holds));
-    }
     let mut tx = place.begin(ports, &mut writer)?;
+    if let Some(receipt) = replayed(tx.rows(), subject, operation, &intent)? {
+        drop(tx);
+        writer.bring_up_exports(&subject.goal, ports.now);
+        return adopted_before(&place, writer.rows(), (subject, target), &receipt);
+    }
     let (before, adoption) = adopted(ports, tx.rows(), &place, (subject, operation), target)?;
     let mut packet = view("adopt", &place, tx.rows(), (subject, &before))?;
     if let Adoption::Transfer(after) = &adoption {
@@ -297,6 +289,25 @@ pub fn adopt(
         ("applied", adoption.as_str()),
         target,
         is_verified,
+    ))
+}
+
+/// The stored answer of an adoption, held against the Todo as it is now.
+fn adopted_before(
+    place: &Place,
+    rows: Rows<'_>,
+    (subject, target): (&Subject, &Target),
+    receipt: &Value,
+) -> Answer {
+    let word = |name: &str| receipt.get(name).and_then(Value::as_str).unwrap_or("");
+    let todo = stored(rows, subject)?;
+    let is_held = holds(&todo, target, (word("note_facts"), word("stable_facts")));
+    let packet = view("adopt", place, rows, (subject, &todo))?;
+    Ok(claimed(
+        packet,
+        ("replayed", word("claim")),
+        target,
+        is_held,
     ))
 }
 

@@ -36,6 +36,9 @@ pub enum BackupError {
     /// The folder to write into holds something.
     #[error("the backup folder is not empty")]
     TargetNotEmpty,
+    /// The folder to write into lies inside what is copied, or inside another backup.
+    #[error("the backup folder lies inside what is copied")]
+    TargetInside,
     /// A file is missing, added or changed, or the manifest is.
     #[error("the backup is not what was written")]
     Corrupt,
@@ -94,6 +97,15 @@ enum Kind {
 pub fn write(out: &Path, trees: &[Tree], registry: Option<&Path>) -> Result<Manifest, BackupError> {
     if out.exists() && fs::read_dir(out)?.next().is_some() {
         return Err(BackupError::TargetNotEmpty);
+    }
+    let place = std::path::absolute(out)?;
+    let is_inside = |folder: &Path| place.starts_with(folder);
+    let is_in_backup = place
+        .ancestors()
+        .skip(1)
+        .any(|folder| folder.join(MANIFEST).is_file());
+    if is_in_backup || trees.iter().any(|tree| is_inside(&tree.folder)) {
+        return Err(BackupError::TargetInside);
     }
     private_file::create_dir(out)?;
     let mut sources = Vec::new();
@@ -365,10 +377,11 @@ impl Plan {
         // The store takes its place last: until then the target holds none, and a killed restore is repeated.
         moves.sort_by_key(|(_, target)| target.ends_with(STORE));
         for (source, target) in &moves {
+            // Nothing that is there is ever replaced: a restore adds, or it refuses.
             let is_state = target.ends_with(STORE) || target.ends_with(INBOX);
             let differs = target.exists() && fs::read(target)? != fs::read(source)?;
             // A log that lies there would be played onto the restored database.
-            if is_state && (differs || database::log_bytes(target) > 0) {
+            if differs || (is_state && database::log_bytes(target) > 0) {
                 return Err(BackupError::RestoreTargetNotEmpty);
             }
         }

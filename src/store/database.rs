@@ -60,6 +60,13 @@ pub fn open_read_only(
     Ok(Some(connection))
 }
 
+/// Makes a database in memory with its tables, to compare others with.
+pub(in crate::store) fn in_memory(migrations: Migrations) -> Result<Connection, StoreError> {
+    let mut connection = Connection::open_in_memory()?;
+    migrate(&mut connection, migrations)?;
+    Ok(connection)
+}
+
 /// Returns the version of the SQLite inside the program.
 pub fn sqlite_version() -> &'static str {
     rusqlite::version()

@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::{StoreError, database, private_file, schema};
+use super::{StoreError, database, private_file, schema, soundness};
 use crate::contract::time::Timestamp;
 
 /// A write-ahead log larger than this is worth moving into its database.
@@ -43,10 +43,8 @@ fn health(path: &Path, migrations: database::Migrations) -> Health {
         let Some(connection) = database::open_read_only(path, migrations)? else {
             return Ok(None);
         };
-        match database::is_sound(&connection)? {
-            true => Ok(number),
-            false => Err(StoreError::Corrupt("the integrity check failed")),
-        }
+        soundness::check(&connection, migrations)?;
+        Ok(number)
     };
     match look() {
         Ok(None) => Health::Absent,

@@ -26,6 +26,7 @@ pub mod maintenance;
 pub mod private_file;
 pub mod report_folder;
 pub mod schema;
+mod soundness;
 pub mod state;
 
 pub use error::StoreError;

@@ -384,3 +384,39 @@ fn a_killed_handoff_is_finished_by_its_repetition() {
         (Some("replayed"), Some(true))
     );
 }
+
+#[test]
+fn equal_requests_at_once_are_applied_once_and_replayed() {
+    let goal = Goal::owned_by_lane_a();
+    let revision = goal.revision();
+    let more = [
+        "--operation-id",
+        "op-1",
+        "--expected-revision",
+        revision.as_str(),
+        "--from-context",
+        "note.json",
+        "--format",
+        "json",
+    ];
+    let start = |_| {
+        goal.handoff("prepare", "lane-a", "s1", &more)
+            .command()
+            .spawn()
+            .expect("starts")
+    };
+    let children: Vec<_> = (0..6).map(start).collect();
+    let mut words = Vec::new();
+    for child in children {
+        let output = child.wait_with_output().expect("ends");
+        let packet: Value = serde_json::from_slice(&output.stdout).expect("a packet");
+        words.push(text(&packet, "result"));
+    }
+    words.sort();
+    assert_eq!(
+        words,
+        [
+            "applied", "replayed", "replayed", "replayed", "replayed", "replayed"
+        ]
+    );
+}

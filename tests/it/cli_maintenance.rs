@@ -207,3 +207,57 @@ fn loosen(path: &Path) {
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).expect("there").permissions().mode() & 0o777
 }
+
+#[test]
+fn doctor_sees_changed_rows_and_lost_tables() {
+    for change in [
+        "UPDATE todos SET body_json='garbage'",
+        "DROP TABLE leases",
+        "UPDATE events SET body_json='{}'",
+    ] {
+        let sandbox = with_goal();
+        let store = sandbox.project().join(".loopx/runtime/state.sqlite3");
+        rusqlite::Connection::open(&store)
+            .expect("opens")
+            .execute(change, [])
+            .expect("changed");
+        let looked = sandbox.loopx(["doctor"]).refusal();
+        assert_eq!(status_of(&looked, "store"), "failed", "{change}");
+    }
+}
+
+#[test]
+fn a_backup_never_lies_inside_what_it_copies() {
+    let sandbox = with_goal();
+    for out in [".loopx/runtime/copy", ".loopx/copy"] {
+        let refused = sandbox.loopx(["backup", "--out", out]).refusal();
+        assert_eq!(refused["error_code"], "backup_target_not_empty", "{out}");
+    }
+    sandbox.loopx(["backup", "--out", "../copy"]).packet();
+    let inside = sandbox.loopx(["backup", "--out", "../copy/more"]).refusal();
+    assert_eq!(inside["error_code"], "backup_target_not_empty");
+    sandbox.loopx(["backup", "--verify", "../copy"]).packet();
+}
+
+#[test]
+fn a_restore_replaces_no_document() {
+    let sandbox = with_goal();
+    sandbox.file(".loopx/notes.md", "v1");
+    sandbox.loopx(["backup", "--out", "../copy"]).packet();
+    sandbox.file(".loopx/notes.md", "v2");
+    for end in ["", "-wal", "-shm"] {
+        let _ = fs::remove_file(
+            sandbox
+                .project()
+                .join(format!(".loopx/runtime/state.sqlite3{end}")),
+        );
+    }
+    let refused = sandbox
+        .loopx(["restore", "--from", "../copy", "--execute"])
+        .refusal();
+    assert_eq!(refused["error_code"], "restore_target_not_empty");
+    assert_eq!(
+        fs::read(sandbox.project().join(".loopx/notes.md")).expect("there"),
+        b"v2"
+    );
+}
