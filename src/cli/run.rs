@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 
 use super::args::{self, Cli, Command, Format};
@@ -99,8 +99,9 @@ fn refuse_command_line(argv: &[OsString], error: &clap::Error) -> ExitCode {
     let _ = error.print();
     if asks_for_json(argv) {
         let message = format!(
-            "the command line was not understood: {}; `--help` shows what is accepted",
-            error.kind()
+            "the command line was not understood: {}{}; `--help` shows what is accepted",
+            error.kind(),
+            accepted(error)
         );
         let refusal = Refusal::new(ErrorCode::InvalidArguments, message);
         let command = command_words(argv).join(" ");
@@ -113,6 +114,16 @@ fn refuse_command_line(argv: &[OsString], error: &clap::Error) -> ExitCode {
         emit::print(&reply, Format::Json);
     }
     ExitCode::from(2)
+}
+
+/// Names what a flag with a list of values accepts; what was given is not repeated.
+fn accepted(error: &clap::Error) -> String {
+    match error.get(ContextKind::ValidValue) {
+        Some(ContextValue::Strings(values)) if !values.is_empty() => {
+            format!(" (accepted here: {})", values.join(", "))
+        }
+        _ => String::new(),
+    }
 }
 
 fn asks_for_json(argv: &[OsString]) -> bool {

@@ -252,9 +252,9 @@ mod tests {
     fn latest_moves_on_and_a_link_in_place_of_a_folder_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let reports = prepare_default(folder.path()).expect("prepared");
-        assert_eq!(point_latest(&reports, "one").expect("linked"), true);
-        assert_eq!(point_latest(&reports, "one").expect("linked"), false);
-        assert_eq!(point_latest(&reports, "two").expect("linked"), true);
+        assert!(point_latest(&reports, "one").expect("linked"));
+        assert!(!point_latest(&reports, "one").expect("linked"));
+        assert!(point_latest(&reports, "two").expect("linked"));
         assert_eq!(
             fs::read_link(reports.join("latest")).expect("a link"),
             Path::new("two")

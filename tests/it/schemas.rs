@@ -63,28 +63,38 @@ impl Schemas {
     }
 }
 
-/// Validates a value and everything inside it that names a schema with a file.
-fn check(schemas: &Schemas, at: &str, value: &Value, seen: &mut usize, faults: &mut Vec<String>) {
-    // An embedded trigger receipt is part of its owner's schema.
-    if let Some(found) = schemas
-        .faults(value)
-        .filter(|_| !at.ends_with("trigger_receipt"))
-    {
-        *seen += 1;
-        faults.extend(found.into_iter().map(|fault| format!("{at}: {fault}")));
-    }
-    match value {
-        Value::Object(map) => {
-            for (name, member) in map {
-                check(schemas, &format!("{at}.{name}"), member, seen, faults);
-            }
+/// What was validated, and what was found wrong.
+#[derive(Default)]
+struct Found {
+    seen: usize,
+    faults: Vec<String>,
+}
+
+impl Found {
+    /// Validates a value and everything inside it that names a schema with a file.
+    fn check(&mut self, schemas: &Schemas, at: &str, value: &Value) {
+        // An embedded trigger receipt is part of its owner's schema.
+        let own = schemas
+            .faults(value)
+            .filter(|_| !at.ends_with("trigger_receipt"));
+        if let Some(found) = own {
+            self.seen += 1;
+            let found = found.into_iter().map(|fault| format!("{at}: {fault}"));
+            self.faults.extend(found);
         }
-        Value::Array(items) => {
-            for item in items {
-                check(schemas, at, item, seen, faults);
+        match value {
+            Value::Object(map) => {
+                for (name, member) in map {
+                    self.check(schemas, &format!("{at}.{name}"), member);
+                }
             }
+            Value::Array(items) => {
+                for item in items {
+                    self.check(schemas, at, item);
+                }
+            }
+            _ => {}
         }
-        _ => {}
     }
 }
 
@@ -105,35 +115,23 @@ fn every_schema_names_itself_and_its_draft() {
 #[test]
 fn every_golden_case_validates() {
     let schemas = Schemas::load();
-    let (mut seen, mut faults) = (0, Vec::new());
+    let mut found = Found::default();
     for case in FILES.iter().flat_map(|file| cases(file)) {
         if case["expect"]["ok"] != true {
             continue;
         }
         let name = case["name"].as_str().expect("a name");
-        check(
-            &schemas,
-            &format!("{name}: input"),
-            &case["input"],
-            &mut seen,
-            &mut faults,
-        );
+        found.check(&schemas, &format!("{name}: input"), &case["input"]);
         // The page of a golden case is given by its fragments only.
-        if !case["expect"]["output"].to_string().contains("{\"$") {
-            let output = &case["expect"]["output"];
-            check(
-                &schemas,
-                &format!("{name}: output"),
-                output,
-                &mut seen,
-                &mut faults,
-            );
+        let output = &case["expect"]["output"];
+        if !output.to_string().contains("{\"$") {
+            found.check(&schemas, &format!("{name}: output"), output);
         }
     }
-    assert!(seen > 400, "only {seen} packets were checked");
-    faults.sort();
-    faults.truncate(20);
-    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(found.seen > 400, "only {} packets were checked", found.seen);
+    found.faults.sort();
+    found.faults.truncate(20);
+    assert!(found.faults.is_empty(), "{}", found.faults.join("\n"));
 }
 
 #[test]

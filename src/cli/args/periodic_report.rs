@@ -69,11 +69,10 @@ const GENERATE_HELP: &str = "\
 Windows: this-week (default), last-week, last-7-days, latest, today, yesterday, or START/END with
 local dates (2026-11-16/2026-11-23) or instants with an offset.
 
-Examples:
-  loopx periodic-report generate
-  loopx periodic-report generate --window last-week --timezone Europe/Paris
-  loopx periodic-report generate --source git=../other --source facts=facts.json --out weekly
-  loopx periodic-report generate --preview --print markdown";
+Example: loopx periodic-report generate
+         loopx periodic-report generate --window last-week --timezone Europe/Paris
+         loopx periodic-report generate --source git=../other --source facts=facts.json --out weekly
+         loopx periodic-report generate --preview --print markdown";
 
 /// What to report on, for which period, and where it goes.
 #[derive(Debug, Args)]

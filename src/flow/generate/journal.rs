@@ -126,16 +126,32 @@ fn rows(
     Ok(all)
 }
 
-/// Returns the one active goal of the project; none when there is no registry, no goal or a choice.
-pub(super) fn only_active_goal(ports: &Ports) -> Option<GoalId> {
+/// What the registry of a project says about a goal nobody named.
+pub(super) enum Default {
+    /// There is exactly one active goal.
+    Goal(GoalId),
+    /// There is none, or a choice.
+    None,
+    /// The registry is there and cannot be read: that is no absence.
+    Unreadable,
+}
+
+/// Looks for the one active goal of the project.
+pub(super) fn default_goal(ports: &Ports) -> Default {
     if !ports.workspace.registry().exists() {
-        return None;
+        return Default::None;
     }
-    let (registry, _) = open::registry(ports).ok()?;
-    let goals = registry.goals().ok()?;
+    let Ok((registry, _)) = open::registry(ports) else {
+        return Default::Unreadable;
+    };
+    let Ok(goals) = registry.goals() else {
+        return Default::Unreadable;
+    };
     let mut active = goals
         .into_iter()
         .filter(|goal| goal.status == GoalStatus::Active);
-    let first = active.next()?;
-    active.next().is_none().then_some(first.id)
+    match (active.next(), active.next()) {
+        (Some(goal), None) => Default::Goal(goal.id),
+        _ => Default::None,
+    }
 }

@@ -3,18 +3,23 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::command::GenerateCommand;
 use super::compose::Composed;
 use super::setting::Setting;
 use crate::contract::error::ErrorCode;
 use crate::contract::packet::Refusal;
 use crate::contract::periodic_report::artifact::RendererAdapter;
 use crate::contract::time::Window;
-use crate::flow::Ports;
 use crate::store::report_folder::{self, Published, ReportFile};
 use crate::workspace::env;
 
 const BUNDLE_FILE: &str = "bundle.json";
+
+/// Where a report is to go.
+pub(super) struct Target<'a> {
+    pub out: Option<&'a Path>,
+    pub setting: &'a Setting,
+    pub window: Window,
+}
 
 /// Where a report went, and whether anything was written.
 pub(super) struct Place {
@@ -33,13 +38,10 @@ pub(super) const fn file_name(adapter: RendererAdapter) -> &'static str {
 
 /// Publishes a report in the folder asked for, or in the project's own.
 pub(super) fn publish(
-    ports: &Ports,
-    command: &GenerateCommand,
-    setting: &Setting,
-    window: &Window,
+    project: &Path,
+    target: &Target<'_>,
     composed: &Composed,
 ) -> Result<Place, Refusal> {
-    let project = ports.workspace.project();
     let mut files: Vec<ReportFile<'_>> = composed
         .artifacts
         .iter()
@@ -52,14 +54,14 @@ pub(super) fn publish(
         name: BUNDLE_FILE,
         bytes: composed.bundle.as_bytes(),
     });
-    match &command.out {
+    match target.out {
         Some(out) => {
             let place = given_place(out)?;
             let published = report_folder::publish(&place, &files).map_err(|_| unwritable())?;
             settle(published, shown(project, &place), false)
         }
         None => {
-            let name = default_name(setting, window, &composed.generation_id)?;
+            let name = default_name(target, &composed.generation_id)?;
             let reports = report_folder::prepare_default(project).map_err(|_| unwritable())?;
             let place = reports.join(&name);
             let published = report_folder::publish(&place, &files).map_err(|_| unwritable())?;
@@ -98,14 +100,11 @@ fn given_place(out: &Path) -> Result<PathBuf, Refusal> {
 }
 
 /// The end of the window as a local date, and the start of the generation's id.
-fn default_name(
-    setting: &Setting,
-    window: &Window,
-    generation_id: &str,
-) -> Result<String, Refusal> {
-    let day = setting
+fn default_name(target: &Target<'_>, generation_id: &str) -> Result<String, Refusal> {
+    let day = target
+        .setting
         .zone
-        .day_of(window.end_at())
+        .day_of(target.window.end_at())
         .ok_or_else(unwritable)?;
     let id = generation_id.rsplit('_').next().unwrap_or(generation_id);
     Ok(format!("{day}-{}", &id[..id.len().min(8)]))

@@ -3,7 +3,7 @@
 use super::answer::{Made, answer};
 use super::command::{GenerateCommand, GenerateMode};
 use super::compose::{Heading, compose};
-use super::publish::publish;
+use super::publish::{Target, publish};
 use super::setting::Setting;
 use super::sources::Sources;
 use crate::contract::packet::Refusal;
@@ -41,9 +41,14 @@ pub fn run(
         folder_name: folder,
     };
     let composed = compose(command, &setting, &heading, &readings)?;
+    let target = Target {
+        out: command.out.as_deref(),
+        setting: &setting,
+        window,
+    };
     let place = match command.mode {
         GenerateMode::Preview => None,
-        GenerateMode::Publish => Some(publish(ports, command, &setting, &window, &composed)?),
+        GenerateMode::Publish => Some(publish(ports.workspace.project(), &target, &composed)?),
     };
     let made = Made {
         setting: &setting,

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::command::{GenerateCommand, SourceChoice};
-use super::journal::{Journal, only_active_goal};
+use super::journal::{Default, Journal, default_goal};
 use super::setting::Setting;
 use crate::contract::error::ErrorCode;
-use crate::contract::ids::{GoalId, Token};
+use crate::contract::ids::Token;
 use crate::contract::packet::Refusal;
 use crate::contract::periodic_report::source::empty_progress_section;
 use crate::contract::periodic_report::source::{SourceHead, SourceResult};
@@ -44,20 +44,12 @@ impl<'a> Sources<'a> {
         command: &GenerateCommand,
     ) -> Result<Self, Refusal> {
         let here = current_folder()?;
-        let goal = command.goal_id.clone().or_else(|| {
-            needs_goal(command)
-                .then(|| only_active_goal(ports))
-                .flatten()
-        });
-        let choices = choices(command, goal.as_ref(), &here);
-        if choices.is_empty()
-            || (goal.is_none() && choices.contains(&SourceChoice::ProjectProgress))
-        {
+        let journal = journal(ports, command);
+        let choices = choices(command, journal.is_some(), &here);
+        let lacks_goal = journal.is_none() && choices.contains(&SourceChoice::ProjectProgress);
+        if choices.is_empty() || lacks_goal {
             return Err(missing());
         }
-        let journal = goal
-            .filter(|_| choices.contains(&SourceChoice::ProjectProgress))
-            .map(|goal| Journal::open(ports, &goal));
         let planned = choices.into_iter().map(|choice| match choice {
             SourceChoice::ProjectProgress => Planned::Goal,
             SourceChoice::Git(path) => {
@@ -138,15 +130,27 @@ impl<'a> Sources<'a> {
     }
 }
 
-fn needs_goal(command: &GenerateCommand) -> bool {
-    command.sources.is_empty() || command.sources.contains(&SourceChoice::ProjectProgress)
+/// Opens the goal that is named, or the only active one, when a goal is a source.
+fn journal(ports: &Ports, command: &GenerateCommand) -> Option<Journal> {
+    let asked = &command.sources;
+    if !asked.is_empty() && !asked.contains(&SourceChoice::ProjectProgress) {
+        return None;
+    }
+    if let Some(goal) = &command.goal_id {
+        return Some(Journal::open(ports, goal));
+    }
+    match default_goal(ports) {
+        Default::Goal(goal) => Some(Journal::open(ports, &goal)),
+        Default::None => None,
+        Default::Unreadable => Some(Journal::Unreadable),
+    }
 }
 
-fn choices(command: &GenerateCommand, goal: Option<&GoalId>, here: &Path) -> Vec<SourceChoice> {
+fn choices(command: &GenerateCommand, has_goal: bool, here: &Path) -> Vec<SourceChoice> {
     if !command.sources.is_empty() {
         return command.sources.clone();
     }
-    let goal = goal.map(|_| SourceChoice::ProjectProgress);
+    let goal = has_goal.then_some(SourceChoice::ProjectProgress);
     let git = is_in_work_tree(here).then_some(SourceChoice::Git(None));
     goal.into_iter().chain(git).collect()
 }

@@ -100,7 +100,7 @@ impl MergedRequest {
         let (first, body) = (lines[start], &lines[start + 1..]);
         let number = github_number(first).or_else(|| gitlab_number(first, body))?;
         let telling = |line: &&str| !line.is_empty() && !is_trailer(line) && !is_request_line(line);
-        let at = body.iter().position(|line| telling(&line))?;
+        let at = body.iter().position(telling)?;
         let rest = body[at + 1..].join("\n");
         Some(Self {
             number,

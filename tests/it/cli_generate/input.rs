@@ -300,3 +300,16 @@ fn a_goal_and_its_todos_speak_in_the_next_report() {
     assert!(text.contains(&format!("todo:{id}")) && text.contains("all four run"));
     assert_eq!(packet.get("next_step"), None);
 }
+
+#[test]
+fn a_registry_that_cannot_be_read_is_said_and_is_no_absence() {
+    let sandbox = project();
+    let folder = sandbox.project().join(".loopx");
+    fs::create_dir_all(&folder).expect("made");
+    fs::write(folder.join("registry.json"), "{ not json").expect("written");
+    let packet = generate(&sandbox, &["--out", "weekly"]);
+    assert_eq!(packet["sources"][0]["reason"], "goal_todos_unreadable");
+    assert_eq!(packet["sources"][1]["status"], "complete");
+    let page = fs::read_to_string(sandbox.project().join("weekly/report.html")).expect("there");
+    assert!(page.contains("href=\"#appendix\""));
+}
