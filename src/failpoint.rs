@@ -57,7 +57,12 @@ points! {
     SpendCheckpointed = "spend_checkpointed" by &["turn run-once"];
     HookDispatched = "hook_dispatched" by &["turn run-once", "refresh-state"];
     SinkCalled = "sink_called" by &["refresh-state"];
-    ExportWritten = "export_written" by &["turn run-once", "refresh-state", "quota spend-slot", "todo add"];
+    ExportWritten = "export_written" by &[
+        "bootstrap", "register-agent", "configure-goal", "goal-lifecycle", "operator-gate", "todo add", "todo claim",
+        "todo update", "todo complete", "todo supersede", "todo archive-completed", "task-lease acquire", "quota should-run",
+        "quota spend-slot", "quota void-slot", "quota monitor-poll", "refresh-state", "turn run-once", "handoff prepare",
+        "handoff adopt", "doctor",
+    ];
     HandoffCommitted = "handoff_committed" by &["handoff prepare", "handoff adopt"];
     PauseCommitted = "pause_committed" by &["refresh-state"];
     RegistryReplaced = "registry_replaced" by &["bootstrap", "register-agent", "configure-goal", "goal-lifecycle", "operator-gate"];

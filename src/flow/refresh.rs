@@ -18,6 +18,7 @@ use crate::contract::event::EventDraft;
 use crate::contract::ids::{AgentId, GoalId};
 use crate::contract::packet::Refusal;
 use crate::contract::settlement::{Binding, SettlementIdentity};
+use crate::contract::time::Timestamp;
 use crate::contract::todo::Status;
 use crate::failpoint::Point;
 use crate::kernel::quota::packet as quota_packet;
@@ -171,8 +172,10 @@ fn recovery(
         .and_then(|run| run.body.get("vision_checkpoint"))
         .and_then(|checkpoint| checkpoint.get("decision"));
     let latest = rows.vision(&identity.goal, &identity.agent)?;
-    let has_later_vision = latest
-        .is_some_and(|vision| vision.generated_at() > Some(writeback.run_generated_at.as_str()));
+    let instant = |text: &str| Timestamp::parse(text);
+    let written = instant(&writeback.run_generated_at);
+    let has_later_vision =
+        latest.is_some_and(|vision| vision.generated_at().and_then(instant) > written);
     let committed = Committed {
         mutation_digest: &writeback.mutation_digest,
         vision_digest: writeback.vision_digest.as_deref(),

@@ -108,7 +108,9 @@ pub fn recover(content: &Content, committed: Option<&Committed<'_>>) -> Result<R
     if asked.as_deref() == committed.vision_digest {
         return Ok(Recovery::Replay);
     }
-    if committed.checkpoint != "missing_required" || asked.is_none() {
+    let is_decided =
+        committed.checkpoint != "missing_required" || committed.vision_digest.is_some();
+    if is_decided || asked.is_none() {
         let text = "this Turn is written back with another vision decision; repeat it exactly";
         return refuse(ErrorCode::CommittedVisionDecisionConflict, text);
     }

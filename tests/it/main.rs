@@ -10,6 +10,7 @@ mod documents;
 mod golden;
 mod house;
 mod lark_recorded;
+mod kernel;
 mod report_page;
 mod report_properties;
 mod schemas;

@@ -8,6 +8,7 @@ use super::policy::QuotaState;
 use super::snapshot::{Question, Snapshot, shell_line};
 use super::user::{self, UserSide};
 use super::verdict::{Row, Verdict};
+use crate::contract::settlement::{Binding, SettlementIdentity};
 
 /// The three channels of one decision.
 #[derive(Clone, Debug)]
@@ -221,11 +222,7 @@ fn next_commands(snapshot: &Snapshot, question: &Question, verdict: &Verdict) ->
                 .and_then(Value::as_str);
             command.map(str::to_owned).into_iter().collect()
         }
-        Row::UnsettledRecovery => verdict
-            .owed
-            .iter()
-            .map(|owed| owed_command(question, owed))
-            .collect(),
+        Row::UnsettledRecovery => verdict.owed.iter().map(neutral_owed_command).collect(),
         Row::OperatorGate if snapshot.goal.missing_gates.is_empty() => Vec::new(),
         Row::OperatorGate => {
             let gate = &snapshot.goal.missing_gates[0];
@@ -298,12 +295,19 @@ fn next_commands(snapshot: &Snapshot, question: &Question, verdict: &Verdict) ->
     }
 }
 
-/// The command that pays what an earlier Turn owes.
-pub fn owed_command(
-    question: &Question,
-    owed: &crate::contract::settlement::SettlementIdentity,
-) -> String {
-    use crate::contract::settlement::Binding;
+/// The command that pays what an earlier Turn owes, bound to this registry and runtime root.
+pub fn owed_command(question: &Question, owed: &SettlementIdentity) -> String {
+    shell_line(&question.places.argv(&owed_words(owed)))
+}
+
+/// The same command for whoever stands in the project: public packets name no path.
+fn neutral_owed_command(owed: &SettlementIdentity) -> String {
+    let mut argv = words(&["loopx"]);
+    argv.extend(words(&owed_words(owed)));
+    shell_line(&argv)
+}
+
+fn owed_words(owed: &SettlementIdentity) -> Vec<&str> {
     let mut rest = vec![
         "quota",
         "spend-slot",
@@ -314,19 +318,15 @@ pub fn owed_command(
     ];
     match &owed.binding {
         Binding::Todo(todo) => rest.extend(["--todo-id", todo.as_str()]),
-        Binding::Replan(obligation) => rest.extend(["--replan-obligation-id", obligation.as_str()]),
+        Binding::Replan(obligation) => {
+            rest.extend(["--replan-obligation-id", obligation.as_str()]);
+        }
         Binding::Unbound => {}
     }
-    rest.extend([
-        "--turn-instance-id",
-        owed.instance.as_str(),
-        "--slots",
-        "1",
-        "--source",
-        "heartbeat",
-        "--execute",
-    ]);
-    shell_line(&question.places.argv(&rest))
+    let turn = ["--turn-instance-id", owed.instance.as_str()];
+    rest.extend(turn);
+    rest.extend(["--slots", "1", "--source", "heartbeat", "--execute"]);
+    rest
 }
 
 fn words(words: &[&str]) -> Vec<String> {

@@ -1,0 +1,202 @@
+//! Formats of the past stay readable, and stores of the future stay untouched.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::world::World;
+use crate::support::Sandbox;
+
+const KEY: &str = "8a4b18b097aaff4f7b4152ef21cb6e75daa584e5485316fdf291decea8873e2f";
+const RECORDED: &str = include_str!("../../../fixtures/journal/v0/committed.json");
+
+fn old_goal(journal: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox
+        .loopx(["bootstrap", "--goal-id", "old-goal"])
+        .packet();
+    let register = [
+        "register-agent",
+        "--goal-id",
+        "old-goal",
+        "--agent-id",
+        "lane-a",
+        "--execute",
+    ];
+    sandbox.loopx(register).packet();
+    sandbox.file(
+        &format!(".loopx/runtime/goals/old-goal/turns/{KEY}.json"),
+        journal,
+    );
+    sandbox
+}
+
+fn resume(sandbox: &Sandbox) -> crate::support::Run<'_> {
+    let key = format!("sha256:{KEY}");
+    sandbox.loopx([
+        "turn",
+        "run-once",
+        "--goal-id",
+        "old-goal",
+        "--agent-id",
+        "lane-a",
+        "--project",
+        ".",
+        "--resume-turn-key",
+        &key,
+        "--host-command-json",
+        "[\"/bin/false\"]",
+        "--validation-command-json",
+        "[\"/bin/true\"]",
+        "--retry-failed-turn",
+        "--execute",
+    ])
+}
+
+fn changed(change: impl FnOnce(&mut Value)) -> String {
+    let mut journal: Value = serde_json::from_str(RECORDED).expect("the fixture");
+    change(&mut journal);
+    journal.to_string()
+}
+
+#[test]
+fn a_historical_committed_turn_replays_and_keeps_its_bytes() {
+    let sandbox = old_goal(RECORDED);
+    let replay = resume(&sandbox).packet();
+    assert_eq!(replay["replayed"], true);
+    assert_eq!(replay["effects"]["host_invoked"], false);
+    let path = sandbox
+        .project()
+        .join(format!(".loopx/runtime/goals/old-goal/turns/{KEY}.json"));
+    assert_eq!(fs::read_to_string(path).expect("the journal"), RECORDED);
+    let key = format!("sha256:{KEY}");
+    let detail = [
+        "turn",
+        "detail",
+        "--goal-id",
+        "old-goal",
+        "--agent-id",
+        "lane-a",
+        "--turn-key",
+        &key,
+    ];
+    assert_eq!(
+        sandbox.loopx(detail).refusal()["error_code"],
+        "turn_capture_not_recorded"
+    );
+}
+
+#[test]
+fn a_historical_result_settles_without_a_capture() {
+    let sandbox = old_goal(&changed(|journal| {
+        journal["status"] = json!("failed");
+        journal["completed_phases"] = json!(["host_execute", "typed_result"]);
+        journal["validation_stage"] = json!("task_postcondition");
+    }));
+    let settled = resume(&sandbox).packet();
+    assert_eq!(settled["status"], "committed");
+    assert_eq!(settled["quota_slot_spend_count"], 1);
+}
+
+#[test]
+fn a_historical_turn_that_needs_its_host_or_lost_its_signature_is_refused() {
+    let needs_host = old_goal(&changed(|journal| {
+        journal["status"] = json!("failed");
+        journal["completed_phases"] = json!([]);
+        journal["host_failure"] = json!({"schema_version": "loopx_turn_host_failure_v0", "kind": "unknown", "attempt": 1});
+        journal
+            .as_object_mut()
+            .expect("an object")
+            .remove("host_result");
+    }));
+    assert_eq!(
+        resume(&needs_host).refusal()["error_code"],
+        "turn_capture_not_recorded"
+    );
+    let forged = old_goal(&changed(|journal| {
+        journal["plan"]["turn_envelope"]["action_signature"]["envelope_hash"] = json!("sha256:1");
+    }));
+    assert_eq!(
+        resume(&forged).refusal()["error_code"],
+        "turn_action_mismatch"
+    );
+}
+
+#[test]
+fn the_first_store_is_opened_read_and_written() {
+    let world = World::new();
+    let dump = include_str!("../../../fixtures/store/state-v1.sql");
+    let path = world.runtime().join("state.sqlite3");
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = fs::remove_file(world.runtime().join(format!("state.sqlite3{suffix}")));
+    }
+    let store = rusqlite::Connection::open(&path).expect("a database");
+    store.execute_batch(dump).expect("the recorded store");
+    store
+        .pragma_update(None, "user_version", 1)
+        .expect("a number");
+    store
+        .pragma_update(None, "journal_mode", "WAL")
+        .expect("a mode");
+    drop(store);
+    let registry = include_str!("../../../fixtures/store/registry-v1.json");
+    fs::write(
+        world.sandbox.project().join(".loopx/registry.json"),
+        registry,
+    )
+    .expect("written");
+    let list = world
+        .run(&["todo", "list", "--goal-id", "demo-goal"])
+        .packet();
+    assert_eq!(list["todos"][0]["text"], "Measure the first step");
+    world.todo("second", &[]);
+    assert_eq!(world.decide(&[])["should_run"], true);
+}
+
+#[test]
+fn a_newer_damaged_or_lost_store_is_typed_and_keeps_its_bytes() {
+    let (world, todo) = World::with_todo();
+    let path = world.runtime().join("state.sqlite3");
+    let store = world.store();
+    store
+        .pragma_update(None, "user_version", 999)
+        .expect("a number");
+    store
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .expect("a checkpoint");
+    drop(store);
+    let all = |code: &str| {
+        let kept = fs::read(&path).ok();
+        world.ask("lane-a", &[]).refused(code);
+        world
+            .run(&[
+                "todo",
+                "add",
+                "--goal-id",
+                "demo-goal",
+                "--role",
+                "agent",
+                "--text",
+                "no",
+            ])
+            .refused(code);
+        world.refresh(&todo, "turn-1", &[]).refused(code);
+        world.turn("turn-1").refused(code);
+        assert_eq!(fs::read(&path).ok(), kept);
+    };
+    all("schema_unsupported");
+    fs::write(
+        &path,
+        b"not a database at all, and long enough to be looked at".repeat(100),
+    )
+    .expect("written");
+    all("store_corrupt");
+    fs::write(&path, b"").expect("written");
+    all("store_corrupt");
+    fs::remove_file(&path).expect("removed");
+    for suffix in ["-wal", "-shm"] {
+        let _ = fs::remove_file(world.runtime().join(format!("state.sqlite3{suffix}")));
+    }
+    all("store_corrupt");
+    assert_eq!(world.host_calls(), 0);
+}

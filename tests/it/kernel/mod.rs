@@ -1,0 +1,10 @@
+//! Goals, quota, Turns and settlement through the binary.
+
+mod crash;
+mod decisions;
+mod formats;
+mod race;
+mod refresh;
+mod turns;
+mod worked;
+mod world;

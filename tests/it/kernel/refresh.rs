@@ -1,0 +1,230 @@
+//! Settlement and refresh: under its own identity, once, and paused sinks that stay paused.
+
+use super::world::{GOAL, World};
+
+fn admitted() -> (World, String) {
+    let (world, todo) = World::with_todo();
+    world.decide(&["--turn-instance-id", "turn-1", "--todo-id", &todo]);
+    (world, todo)
+}
+
+#[test]
+fn a_turn_settles_in_two_steps_or_one_and_every_repeat_is_a_replay() {
+    let (world, todo) = admitted();
+    assert_eq!(
+        world.refresh(&todo, "turn-1", &[]).packet()["settlement_progress"]["next_step"],
+        "quota_spend"
+    );
+    assert_eq!(
+        world.spend(&todo, "turn-1").packet()["settlement_progress"]["state"],
+        "settled"
+    );
+    assert_eq!(world.spend(&todo, "turn-1").packet()["appended"], false);
+    assert_eq!(
+        world.refresh(&todo, "turn-1", &["--settle-turn"]).packet()["appended"],
+        false
+    );
+    assert_eq!(world.spent(), 1);
+    let (world, todo) = admitted();
+    let once = world.refresh(&todo, "turn-1", &["--settle-turn"]).packet();
+    assert_eq!(once["settlement_progress"]["state"], "settled");
+    assert!(once.get("settlement_owed").is_none());
+}
+
+#[test]
+fn another_identity_another_content_and_no_admission_are_refused() {
+    let (world, todo) = admitted();
+    world.register("lane-b");
+    let other = world.todo("other", &[]);
+    world
+        .refresh(&other, "turn-1", &[])
+        .refused("identity_mismatch");
+    world
+        .refresh(&todo, "turn-9", &[])
+        .refused("receipt_missing");
+    world.spend(&todo, "turn-1").refused("writeback_missing");
+    world.refresh(&todo, "turn-1", &[]).packet();
+    world
+        .refresh(&todo, "turn-1", &["--next-action", "Something else"])
+        .refused("committed_writeback_payload_conflict");
+    assert_eq!(world.runs(), ["step_done"]);
+    world
+        .refresh(&todo, "turn-1", &["--settle-turn"])
+        .flag(&["--suppress-external-sinks", "--resume-external-sinks", "x"])
+        .misused("invalid_arguments");
+    let head = [
+        "refresh-state",
+        "--goal-id",
+        GOAL,
+        "--agent-id",
+        "lane-a",
+        "--settle-turn",
+    ];
+    world
+        .run(&head)
+        .misused("settle_turn_requires_turn_binding");
+}
+
+#[test]
+fn a_full_window_refuses_writeback_and_spend_together() {
+    let (world, todo) = admitted();
+    world.configure(&["--quota-allowed-slots", "0"]);
+    world
+        .refresh(&todo, "turn-1", &["--settle-turn"])
+        .refused("budget_rejected");
+    assert!(world.runs().is_empty());
+    world.configure(&["--quota-allowed-slots", "default"]);
+    world.refresh(&todo, "turn-1", &["--settle-turn"]).packet();
+    assert_eq!(world.spent(), 1);
+}
+
+#[test]
+fn a_blocked_todo_closes_its_turn_without_a_spend() {
+    let (world, todo) = admitted();
+    let gap = |world: &World| {
+        let head = [
+            "refresh-state",
+            "--goal-id",
+            GOAL,
+            "--agent-id",
+            "lane-a",
+            "--todo-id",
+            &todo,
+            "--turn-instance-id",
+            "turn-1",
+            "--delivery-outcome",
+            "outcome_gap",
+        ];
+        world.run(&head).prepared().run()
+    };
+    assert_eq!(gap(&world).code, Some(1));
+    let block = [
+        "todo",
+        "update",
+        "--goal-id",
+        GOAL,
+        "--todo-id",
+        &todo,
+        "--status",
+        "blocked",
+        "--reason",
+        "parts",
+    ];
+    world.run(&block).packet();
+    assert_eq!(gap(&world).code, Some(0));
+    assert_eq!(
+        world.decide(&["--turn-instance-id", "turn-1"])["effective_action"],
+        "heartbeat_settled_skip"
+    );
+    assert_eq!(world.spent(), 0);
+}
+
+#[test]
+fn a_pause_holds_until_its_key() {
+    let (world, todo) = admitted();
+    let paused = world
+        .refresh(&todo, "turn-1", &["--suppress-external-sinks"])
+        .packet();
+    let key = paused["external_delivery"]["resume_key"]
+        .as_str()
+        .expect("a key")
+        .to_owned();
+    let required = world
+        .refresh(&todo, "turn-1", &[])
+        .refused("external_delivery_resume_required");
+    assert_eq!(required["external_delivery"]["resume_key"], key.as_str());
+    let wrong = "0".repeat(64);
+    world
+        .refresh(&todo, "turn-1", &["--resume-external-sinks", &wrong])
+        .refused("external_delivery_resume_mismatch");
+    let resumed = world
+        .refresh(&todo, "turn-1", &["--resume-external-sinks", &key])
+        .packet();
+    assert_eq!(resumed["external_sink_delivery_authorized"], true);
+    assert_eq!(
+        world.refresh(&todo, "turn-1", &[]).packet()["external_delivery"]["reason"],
+        "resumed"
+    );
+    assert_eq!(world.runs(), ["step_done"]);
+}
+
+#[test]
+fn a_missing_vision_decision_can_be_brought_later_and_never_spends() {
+    let (world, todo) = World::with_todo();
+    let vision = ["--vision-state", "open", "--vision-acceptance", "Every row"];
+    let head = ["refresh-state", "--goal-id", GOAL, "--agent-id", "lane-a"];
+    world.run(&head).flag(&vision).packet();
+    world.decide(&["--turn-instance-id", "turn-1", "--todo-id", &todo]);
+    let close = ["--delivery-boundary", "semantic_closeout"];
+    let missing = world.refresh(&todo, "turn-1", &close).packet();
+    assert_eq!(missing["vision_checkpoint"]["decision"], "missing_required");
+    let late = [
+        "--delivery-boundary",
+        "semantic_closeout",
+        "--vision-unchanged-reason",
+        "Scope stays",
+    ];
+    let brought = world.refresh(&todo, "turn-1", &late).packet();
+    assert_eq!(
+        brought["vision_checkpoint"]["decision"],
+        "unchanged_with_reason"
+    );
+    assert_eq!(world.spent(), 0);
+    world.refresh(&todo, "turn-1", &late).packet();
+    let other = [
+        "--delivery-boundary",
+        "semantic_closeout",
+        "--vision-unchanged-reason",
+        "Another reason",
+    ];
+    world
+        .refresh(&todo, "turn-1", &other)
+        .refused("committed_vision_decision_conflict");
+}
+
+#[test]
+fn the_state_file_stays_in_the_project() {
+    let (world, _) = World::with_todo();
+    let outside = world.sandbox.root().join("outside.md");
+    std::os::unix::fs::symlink(&outside, world.sandbox.project().join("link.md")).expect("a link");
+    let head = ["refresh-state", "--goal-id", GOAL, "--state-file"];
+    for file in [
+        "../outside.md",
+        "/etc/hostname",
+        "~/notes.md",
+        "",
+        "link.md",
+    ] {
+        world
+            .run(&head)
+            .flag(&[file])
+            .refused("state_file_outside_project");
+    }
+    world.run(&head).flag(&[".loopx/state.md"]).packet();
+}
+
+#[test]
+fn a_void_is_made_once_and_reopens_nothing() {
+    let (world, todo) = admitted();
+    world.refresh(&todo, "turn-1", &["--settle-turn"]).packet();
+    let spend = world.spend(&todo, "turn-1").packet();
+    let at = spend["generated_at"]
+        .as_str()
+        .expect("an instant")
+        .to_owned();
+    let void = [
+        "quota",
+        "void-slot",
+        "--goal-id",
+        GOAL,
+        "--void-generated-at",
+        &at,
+        "--reason-summary",
+        "wrong",
+        "--execute",
+    ];
+    assert_eq!(world.run(&void).packet()["changed"], true);
+    assert_eq!(world.run(&void).packet()["changed"], false);
+    assert_eq!(world.spent(), 0);
+    assert_eq!(world.spend(&todo, "turn-1").packet()["appended"], false);
+}

@@ -1,0 +1,375 @@
+//! Turns: the original decision, once-only settlement, and refusals that start nothing.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::Value;
+
+use super::world::{GOAL, World};
+
+fn failed_once() -> (World, String, String) {
+    let (world, todo) = World::with_todo();
+    let host = world.host("fails.sh", "exit 3");
+    let failed = world
+        .turn_with("turn-1", &host, "[\"/bin/true\"]")
+        .refusal();
+    assert_eq!(failed["host_failure"]["kind"], "unknown");
+    let key = world.turn_key();
+    (world, todo, key)
+}
+
+#[test]
+fn a_turn_commits_once_and_replays_without_effects() {
+    let (world, _) = World::with_todo();
+    let done = world.turn("turn-1").packet();
+    assert_eq!(done["status"], "committed");
+    assert_eq!(done["effects"]["quota_spent"], true);
+    for _ in 0..2 {
+        let again = world.turn("turn-1").packet();
+        assert_eq!(again["replayed"], true);
+        assert_eq!(again["effects"]["host_invoked"], false);
+        assert_eq!(again["quota_slot_spend_count"], 1);
+    }
+    assert_eq!(world.host_calls(), 1);
+    assert_eq!(world.spent(), 1);
+    assert_eq!(world.runs(), ["host_progress", "quota_slot_spent"]);
+}
+
+#[test]
+fn the_first_observation_survives_a_changed_todo_and_a_more_urgent_one() {
+    let (world, todo, key) = failed_once();
+    let update = [
+        "todo",
+        "update",
+        "--goal-id",
+        GOAL,
+        "--todo-id",
+        &todo,
+        "--text",
+        "Changed",
+    ];
+    world.run(&update).packet();
+    world.todo("urgent", &["--priority", "P0"]);
+    let done = world.turn("turn-1").flag(&["--retry-failed-turn"]).packet();
+    assert_eq!(done["resume_turn_key"], key.as_str());
+    let mut requests = Vec::new();
+    for entry in fs::read_dir(world.sandbox.project()).expect("the project") {
+        let path = entry.expect("an entry").path();
+        if path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with("request-"))
+        {
+            let text = fs::read_to_string(path).expect("a request");
+            let mut request: Value = serde_json::from_str(&text).expect("JSON");
+            request
+                .as_object_mut()
+                .expect("an object")
+                .remove("attempt");
+            requests.push(request);
+        }
+    }
+    assert_eq!(requests.len(), 2);
+    assert_eq!(requests[0], requests[1]);
+    let text = &requests[0]["turn_envelope"]["source"]["decision"]["selected_todo"]["text"];
+    assert_eq!(text, "Measure the first step");
+    assert_eq!(world.spent(), 1);
+}
+
+#[test]
+fn a_missing_changed_or_foreign_capture_never_starts_a_host() {
+    let (world, _, _) = failed_once();
+    let path = world.captures().pop().expect("a capture");
+    let good = fs::read(&path).expect("bytes");
+    let retry = || world.turn("turn-1").flag(&["--retry-failed-turn"]);
+    let broken: [(&str, &dyn Fn()); 4] = [
+        ("turn_capture_missing", &|| {
+            fs::remove_file(&path).expect("removed")
+        }),
+        ("turn_capture_corrupt", &|| {
+            let mut bytes = good.clone();
+            bytes[10] ^= 1;
+            fs::write(&path, bytes).expect("written");
+        }),
+        ("turn_capture_corrupt", &|| {
+            fs::write(&path, &good).expect("written");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("a mode");
+        }),
+        ("turn_capture_corrupt", &|| {
+            fs::remove_file(&path).expect("removed");
+            let elsewhere = world.sandbox.file("elsewhere", &good);
+            std::os::unix::fs::symlink(elsewhere, &path).expect("a link");
+        }),
+    ];
+    for (code, damage) in broken {
+        damage();
+        retry().refused(code);
+        let _ = fs::remove_file(&path);
+        fs::write(&path, &good).expect("written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a mode");
+    }
+    assert_eq!(world.host_calls(), 1);
+    assert_eq!(world.spent(), 0);
+    assert_eq!(retry().packet()["status"], "committed");
+    assert_eq!(world.spent(), 1);
+}
+
+#[test]
+fn a_terminal_turn_answers_without_its_capture() {
+    let (world, _) = World::with_todo();
+    world.turn("turn-1").packet();
+    fs::remove_file(world.captures().pop().expect("a capture")).expect("removed");
+    assert_eq!(world.turn("turn-1").packet()["replayed"], true);
+}
+
+#[test]
+fn a_journal_file_that_differs_from_its_row_is_refused_and_kept() {
+    let (world, _, key) = failed_once();
+    let path = world.runtime().join(format!(
+        "goals/{GOAL}/turns/{}.json",
+        key.trim_start_matches("sha256:")
+    ));
+    let good = fs::read(&path).expect("bytes");
+    let mut journal: Value = serde_json::from_slice(&good).expect("JSON");
+    journal["plan"]["turn_envelope"]["authority"]["write_scope"] = serde_json::json!(["/**"]);
+    fs::write(&path, journal.to_string()).expect("written");
+    let kept = fs::read(&path).expect("bytes");
+    world
+        .turn("turn-1")
+        .flag(&["--retry-failed-turn"])
+        .refused("journal_inconsistent");
+    assert_eq!(fs::read(&path).expect("bytes"), kept);
+    let inspect = [
+        "turn",
+        "inspect-journal",
+        "--goal-id",
+        GOAL,
+        "--agent-id",
+        "lane-a",
+        "--turn-key",
+        &key,
+    ];
+    let seen = world.run(&inspect).packet();
+    assert_eq!(seen["replay_legal"], false);
+    fs::write(&path, good).expect("written");
+    world.turn("turn-1").flag(&["--retry-failed-turn"]).packet();
+    assert_eq!(world.run(&inspect).packet()["replay_legal"], true);
+}
+
+#[test]
+fn todays_state_admits_or_refuses_whatever_was_observed() {
+    let (world, todo, _) = failed_once();
+    world.gate("Wait?", &["--global-gate"]);
+    let retry = || world.turn("turn-1").flag(&["--retry-failed-turn"]);
+    let refused = retry().refused("turn_admission_refused");
+    assert_eq!(refused["reason"], "open_gate");
+    assert_eq!(world.host_calls(), 1);
+    world.configure(&["--quota-allowed-slots", "0"]);
+    assert_eq!(
+        retry().refused("turn_admission_refused")["reason"],
+        "throttled"
+    );
+    let _ = todo;
+}
+
+#[test]
+fn a_host_completes_only_what_declares_how() {
+    let (world, todo) = World::with_todo();
+    let body = "printf '%s' \"$result\" | sed s/validated_progress/validated_completion/";
+    let host = world.host("completes.sh", body);
+    let refused = world
+        .turn_with("turn-1", &host, "[\"/bin/true\"]")
+        .refusal();
+    assert_eq!(refused["error_code"], "completion_intent_missing");
+    let declare = [
+        "todo",
+        "update",
+        "--goal-id",
+        GOAL,
+        "--todo-id",
+        &todo,
+        "--completion-intent",
+        "no_followup",
+    ];
+    world.run(&declare).packet();
+    world.turn_with("turn-2", &host, "[\"/bin/true\"]").packet();
+    let list = world.run(&["todo", "list", "--goal-id", GOAL]).packet();
+    let record = &list["todos"][0];
+    assert_eq!(record["completion_continuation"], "no_followup");
+    assert_eq!(record["completion_recovery"], "same_turn_terminal_closeout");
+    assert_eq!(world.spent(), 1);
+}
+
+#[test]
+fn a_host_that_waits_stops_the_turn_without_writeback() {
+    let (world, _) = World::with_todo();
+    let body = "printf '{\"schema_version\":\"loopx_turn_result_v0\",\"turn_key\":\"%s\",\"result_kind\":\"wait\",\
+                \"completed_phases\":[\"host_execute\",\"typed_result\"]}' \"$LOOPX_TURN_KEY\"";
+    let host = world.host("waits.sh", body);
+    let stopped = world.turn_with("turn-1", &host, "[\"/bin/true\"]").packet();
+    assert_eq!(stopped["status"], "stopped");
+    assert!(world.runs().is_empty());
+    assert_eq!(world.turn("turn-2").packet()["status"], "committed");
+}
+
+#[test]
+fn a_failed_validation_keeps_the_result_and_validates_again_without_the_host() {
+    let (world, _) = World::with_todo();
+    let host = world.host("good.sh", "printf '%s' \"$result\"");
+    let failed = world
+        .turn_with("turn-1", &host, "[\"/bin/false\"]")
+        .refusal();
+    assert_eq!(failed["validation_stage"], "task_postcondition");
+    world.turn("turn-1").refused("failed_retry_not_requested");
+    world.turn("turn-1").flag(&["--retry-failed-turn"]).packet();
+    assert_eq!(world.host_calls(), 1);
+    assert_eq!(world.spent(), 1);
+}
+
+#[test]
+fn a_scheduler_outside_acknowledges_with_the_next_call() {
+    let (world, _) = World::with_todo();
+    let owner = ["--scheduler-owner", "host_automation"];
+    let waiting = world.turn("turn-1").flag(&owner).packet();
+    assert_eq!(waiting["status"], "scheduler_action_required");
+    let done = world.turn("turn-1").flag(&owner).packet();
+    assert_eq!(done["status"], "committed");
+    assert_eq!(world.host_calls(), 1);
+    assert_eq!(world.spent(), 1);
+}
+
+#[test]
+fn another_agent_goal_or_host_kind_is_refused_even_on_a_finished_turn() {
+    let (world, _) = World::with_todo();
+    world.register("lane-b");
+    world.turn("turn-1").packet();
+    let key = world.turn_key();
+    let run = |agent: &str, more: &[&str]| {
+        let head = [
+            "turn",
+            "run-once",
+            "--goal-id",
+            GOAL,
+            "--agent-id",
+            agent,
+            "--project",
+            ".",
+            "--resume-turn-key",
+            &key,
+            "--execute",
+        ];
+        world.run(&[&head[..], more].concat())
+    };
+    let generic = ["--host-command-json", "[\"/bin/true\"]"];
+    run("lane-b", &generic).refused("owner_mismatch");
+    run("lane-a", &["--host", "codex-cli"]).refused("host_mismatch");
+    assert_eq!(run("lane-a", &generic).packet()["replayed"], true);
+    let detail = [
+        "turn",
+        "detail",
+        "--goal-id",
+        GOAL,
+        "--agent-id",
+        "lane-b",
+        "--turn-key",
+        &key,
+    ];
+    world.run(&detail).refused("owner_mismatch");
+}
+
+#[test]
+fn plans_previews_and_readers_leave_every_byte() {
+    let (world, _) = World::with_todo();
+    world.turn("turn-1").packet();
+    let key = world.turn_key();
+    let before = world.sandbox.tree();
+    let host = "[\"/bin/true\"]";
+    let reads: [&[&str]; 6] = [
+        &[
+            "turn",
+            "plan",
+            "--goal-id",
+            GOAL,
+            "--agent-id",
+            "lane-a",
+            "--include-transaction-detail",
+        ],
+        &[
+            "turn",
+            "run-once",
+            "--goal-id",
+            GOAL,
+            "--agent-id",
+            "lane-a",
+            "--project",
+            ".",
+            "--host-command-json",
+            host,
+        ],
+        &[
+            "turn",
+            "detail",
+            "--goal-id",
+            GOAL,
+            "--agent-id",
+            "lane-a",
+            "--turn-key",
+            &key,
+        ],
+        &[
+            "turn",
+            "inspect-journal",
+            "--goal-id",
+            GOAL,
+            "--agent-id",
+            "lane-a",
+            "--turn-key",
+            &key,
+        ],
+        &[
+            "turn",
+            "managed-step",
+            "--goal-id",
+            GOAL,
+            "--agent-id",
+            "lane-a",
+            "--turn-key",
+            &key,
+        ],
+        &["status", "--goal-id", GOAL],
+    ];
+    for read in reads {
+        world.run(read).packet();
+        assert_eq!(world.sandbox.tree(), before, "{read:?}");
+    }
+}
+
+#[test]
+fn unknown_facts_and_number_spellings_reach_the_host_and_the_reader() {
+    let (world, _) = World::with_todo();
+    let registry = world.sandbox.project().join(".loopx/registry.json");
+    let text = fs::read_to_string(&registry).expect("the registry");
+    let text = text.replacen(
+        "\"status\"",
+        "\"weight\": {\"n\": 1E+2, \"m\": 1.50}, \"status\"",
+        1,
+    );
+    fs::write(&registry, text).expect("written");
+    world.turn("turn-1").packet();
+    let key = world.turn_key();
+    let detail = world
+        .run(&[
+            "turn",
+            "detail",
+            "--goal-id",
+            GOAL,
+            "--agent-id",
+            "lane-a",
+            "--turn-key",
+            &key,
+            "--format",
+            "json",
+        ])
+        .prepared()
+        .run();
+    assert!(detail.text().contains("1E+2") && detail.text().contains("1.50"));
+}
