@@ -95,10 +95,12 @@ impl Place {
     pub fn writer(&mut self, ports: &Ports) -> Answer<Writer> {
         if self.goal.instance_id.is_some() {
             // A lost store is found before anything is made in its place.
-            if self.reader()?.is_none() {
+            if !self.store.exists()? {
                 return Err(StoreError::Corrupt("the rows of a known goal are gone").into());
             }
-            return Ok(self.store.write()?);
+            let writer = self.store.write()?;
+            self.check_identity(writer.rows().head(&self.goal.id)?.as_ref())?;
+            return Ok(writer);
         }
         let mut writer = self.store.write()?;
         let fresh = ports.ids.fresh().ok_or_else(no_randomness)?;

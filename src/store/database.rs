@@ -88,7 +88,10 @@ pub fn open_write(path: &Path, migrations: Migrations) -> Result<Connection, Sto
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     settle(&connection)?;
     let number = checked_number(&connection, migrations)?;
-    connection.execute_batch("PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;")?;
+    // A short log keeps the next open short: every open reads the log that the last one left.
+    connection.execute_batch(
+        "PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA wal_autocheckpoint=250;",
+    )?;
     if number < migrations.latest() {
         migrate(&mut connection, migrations)?;
     }
@@ -144,7 +147,8 @@ pub fn log_bytes(path: &Path) -> u64 {
         .unwrap_or(0)
 }
 
-fn present(path: &Path) -> Result<bool, StoreError> {
+/// True when there is a database; a file that cannot be one is damage.
+pub(in crate::store) fn present(path: &Path) -> Result<bool, StoreError> {
     match std::fs::metadata(path) {
         Ok(meta) if !meta.is_file() => Err(StoreError::Corrupt("the database is not a file")),
         Ok(meta) if meta.len() == 0 => Err(StoreError::Corrupt("the database is empty")),

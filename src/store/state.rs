@@ -95,6 +95,11 @@ impl Store {
         self.root.join("state.sqlite3")
     }
 
+    /// True when there is a database; one that cannot be ours is damage.
+    pub fn exists(&self) -> Result<bool, StoreError> {
+        database::present(&self.path())
+    }
+
     /// Opens for reading; `None` when nothing was ever written.
     pub fn read(&self) -> Result<Option<Reader>, StoreError> {
         let connection = database::open_read(&self.path(), schema::STATE)?;
