@@ -10,7 +10,7 @@ mod documents;
 mod golden;
 mod house;
 mod kernel;
-mod lark_recorded;
+mod lark;
 mod report_page;
 mod report_properties;
 mod schemas;

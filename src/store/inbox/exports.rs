@@ -47,12 +47,7 @@ impl Exporter {
             other => other,
         };
         match written {
-            Ok(()) => {
-                if !self.has_written {
-                    self.has_written = true;
-                    failpoint!(Point::InboxExportWritten);
-                }
-            }
+            Ok(()) => self.done(),
             Err(_) => self.has_failed = true,
         }
     }
@@ -60,7 +55,15 @@ impl Exporter {
     fn remove(&mut self, path: &Path) {
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => self.has_failed = true,
-            _ => {}
+            _ => self.done(),
+        }
+    }
+
+    /// Notes that a file is as its row says.
+    fn done(&mut self) {
+        if !self.has_written {
+            self.has_written = true;
+            failpoint!(Point::InboxExportWritten);
         }
     }
 }
