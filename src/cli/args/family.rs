@@ -1,23 +1,37 @@
-//! Reading a command line with the tree of its own family alone.
+//! Reading a report command with no more of the argument tree than it needs.
 //!
-//! Building every family's arguments costs more than a pure report command does. Whatever this way
-//! does not understand, help included, is left to the whole tree, which then says what is wrong.
+//! Building every family's arguments costs more than a pure report command does. The command alone
+//! is tried, then its family; whatever neither understands, help included, is left to the whole
+//! tree, which then says what is wrong.
 
 use std::ffi::OsString;
 
 use clap::{Args as _, FromArgMatches as _};
 
-use super::{Cli, Command, Format, Global, PeriodicReportArgs};
+use super::periodic_report::RequestArgs;
+use super::{Cli, Command, Format, GenerateArgs, Global, InspectProfileArgs, PeriodicReportArgs};
+use crate::flow::report_contract::ReportContract;
 
 /// The family whose commands run often and do little.
 const REPORTS: &str = "periodic-report";
 
 /// Reads a command line of the report family; none when it is another's or not understood.
 pub(in crate::cli) fn report_family(argv: &[OsString]) -> Option<Cli> {
-    if !argv.iter().any(|word| word == REPORTS) {
-        return None;
-    }
-    let family = PeriodicReportArgs::augment_args(clap::Command::new(REPORTS));
+    let at = argv.iter().position(|word| word == REPORTS)?;
+    let alone = argv[at + 1..]
+        .iter()
+        .find_map(|word| command_alone(word.to_str()?));
+    alone
+        .and_then(|command| read(argv, clap::Command::new(REPORTS).subcommand(command)))
+        .or_else(|| {
+            read(
+                argv,
+                PeriodicReportArgs::augment_args(clap::Command::new(REPORTS)),
+            )
+        })
+}
+
+fn read(argv: &[OsString], family: clap::Command) -> Option<Cli> {
     let root = Global::augment_args(clap::Command::new("loopx")).subcommand(family);
     let matches = root.try_get_matches_from(argv).ok()?;
     let (_, found) = matches.subcommand()?;
@@ -26,6 +40,24 @@ pub(in crate::cli) fn report_family(argv: &[OsString]) -> Option<Cli> {
         command: Command::PeriodicReport(PeriodicReportArgs::from_arg_matches(found).ok()?),
     };
     (cli.global.format != Format::Digest).then_some(cli)
+}
+
+/// The arguments of one of the report commands that are functions of their input, and of `generate`.
+fn command_alone(name: &str) -> Option<clap::Command> {
+    let contract = ReportContract::ALL
+        .into_iter()
+        .find(|one| one.name() == name);
+    match (name, contract) {
+        ("generate", _) => Some(GenerateArgs::augment_args(clap::Command::new("generate"))),
+        (_, Some(ReportContract::InspectProfile)) => {
+            let command = clap::Command::new(ReportContract::InspectProfile.name());
+            Some(InspectProfileArgs::augment_args(command))
+        }
+        (_, Some(contract)) => Some(RequestArgs::augment_args(clap::Command::new(
+            contract.name(),
+        ))),
+        (_, None) => None,
+    }
 }
 
 #[cfg(test)]
@@ -44,6 +76,7 @@ mod tests {
             "loopx --format json periodic-report generate --window=-1 --source git --preview",
             "loopx --registry periodic-report periodic-report inspect-profile --preset weekly",
             "loopx periodic-report --runtime-root x generate",
+            "loopx periodic-report --format json bundle --request-json render",
         ] {
             let quick = report_family(&words(line)).map(|cli| format!("{cli:?}"));
             let whole = Cli::try_parse_from(words(line))
