@@ -1,4 +1,5 @@
 //! The chat provider and its inboxes, met through the binary and a stand-in for the provider program.
 
 mod crash;
+mod outbound;
 mod recorded;
