@@ -12,7 +12,7 @@ use crate::contract::periodic_report::archive::ArchiveRequest;
 use crate::contract::periodic_report::artifact::RendererAdapter;
 use crate::contract::periodic_report::audience::AudiencePolicy;
 use crate::contract::periodic_report::delivery::DeliveryRequest;
-use crate::contract::periodic_report::document::{DocumentParts, GivenDocument};
+use crate::contract::periodic_report::document::{DocumentParts, GivenDocument, GivenFacts};
 use crate::contract::periodic_report::identity::value_of;
 use crate::contract::periodic_report::profile::Profile;
 use crate::contract::periodic_report::projection::read_progress;
@@ -138,7 +138,7 @@ fn render(request: &Value) -> Answer {
 
 fn plan_audience(request: &Value) -> Answer {
     let mut fields = Fields::open(&Label::root(), request)?;
-    let document = fields.with("document", GivenDocument::read)?;
+    let document = fields.with("document", GivenFacts::read)?;
     let policy = fields.with("audience_policy", AudiencePolicy::parse)?;
     value_of(&kernel::audience::plan(&fields.finish(document)?, &policy)?)
 }

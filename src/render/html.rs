@@ -33,10 +33,7 @@ const MAX_LINKS: usize = 3;
 const RTL: [&str; 10] = ["ar", "fa", "he", "ur", "ps", "sd", "ug", "yi", "dv", "ckb"];
 
 /// Renders a document as a page that carries `markdown`, its companion artifact.
-pub(crate) fn render(
-    verified: &VerifiedDocument<'_>,
-    markdown: &str,
-) -> Result<String, ContractError> {
+pub(crate) fn render(verified: &VerifiedDocument, markdown: &str) -> Result<String, ContractError> {
     let page = Builder::new(verified).page(markdown);
     let mut out = String::with_capacity(16_384 + markdown.len() * 4);
     page.render_into(&mut out).map_err(|_| {
@@ -49,8 +46,8 @@ pub(crate) fn render(
 }
 
 struct Builder<'a> {
-    verified: &'a VerifiedDocument<'a>,
-    document: &'a GivenDocument<'a>,
+    verified: &'a VerifiedDocument,
+    document: &'a GivenDocument,
     labels: &'static Labels,
     language: Option<&'a str>,
     /// The number of every primary item, by section and index.
@@ -58,7 +55,7 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(verified: &'a VerifiedDocument<'a>) -> Self {
+    fn new(verified: &'a VerifiedDocument) -> Self {
         let document = verified.document();
         let mut numbers = BTreeMap::new();
         for (section, view) in document.sections.iter().enumerate() {

@@ -24,7 +24,7 @@ pub(crate) mod limit {
 }
 
 /// Renders a document as linear Markdown.
-pub(crate) fn render(verified: &VerifiedDocument<'_>) -> String {
+pub(crate) fn render(verified: &VerifiedDocument) -> String {
     let document = verified.document();
     let labels = Labels::of(document.editorial.profile.language.as_deref());
     let mut out = String::new();
@@ -40,7 +40,7 @@ pub(crate) fn render(verified: &VerifiedDocument<'_>) -> String {
     out
 }
 
-fn push_head(out: &mut String, document: &GivenDocument<'_>, labels: &Labels) {
+fn push_head(out: &mut String, document: &GivenDocument, labels: &Labels) {
     push_line(out, &["# ", &prepare(&document.title, limit::TITLE)]);
     out.push('\n');
     match &document.editorial.profile.period_label {
@@ -67,7 +67,7 @@ fn push_section(out: &mut String, section: &GivenSection, labels: &Labels) {
     }
 }
 
-fn push_appendix(out: &mut String, document: &GivenDocument<'_>, labels: &Labels) {
+fn push_appendix(out: &mut String, document: &GivenDocument, labels: &Labels) {
     let has_notes = |section: &&GivenSection| section.items.iter().any(|item| !item.is_primary());
     let mut sections = document.sections.iter().filter(has_notes).peekable();
     if sections.peek().is_some() {

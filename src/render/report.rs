@@ -12,7 +12,7 @@ use crate::contract::public_safety;
 /// Renders a document with a built-in renderer.
 pub(crate) fn render(
     adapter: RendererAdapter,
-    verified: &VerifiedDocument<'_>,
+    verified: &VerifiedDocument,
 ) -> Result<Artifact, ContractError> {
     let document = verified.document();
     let text = markdown::render(verified);

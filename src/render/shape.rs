@@ -22,7 +22,7 @@ const MAX_LABELS: usize = 7;
 const KINDS: usize = 10;
 
 /// Draws the shape of a document; none when no primary item is typed.
-pub(super) fn of(document: &GivenDocument<'_>, labels: &'static Labels) -> Option<Shape> {
+pub(super) fn of(document: &GivenDocument, labels: &'static Labels) -> Option<Shape> {
     let items = document.sections.iter().flat_map(|section| &section.items);
     let primary: Vec<&Item> = items.filter(|item| item.is_primary()).collect();
     if primary.iter().all(|item| item.content_kind.is_none()) {

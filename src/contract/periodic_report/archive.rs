@@ -75,7 +75,7 @@ impl ArchivedDelivery {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArchiveRequest<'a> {
     /// The document.
-    pub document: GivenDocument<'a>,
+    pub document: GivenDocument,
     /// What justified the report.
     pub trigger_receipt: Option<TriggerReceipt>,
     /// The sources as the document keeps them.

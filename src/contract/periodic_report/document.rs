@@ -248,10 +248,45 @@ impl GivenSource {
     }
 }
 
+/// A document of which a command reads its sections alone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GivenFacts {
+    /// Digest over the object as given.
+    pub digest: String,
+    /// Its sections as they stand.
+    pub sections: Vec<GivenSection>,
+}
+
+impl GivenFacts {
+    /// Reads the sections of a document as they stand.
+    pub fn read(at: &Label, value: &Value) -> Result<Self, ContractError> {
+        let digest = read_digest_of(at, value)?;
+        let mut fields = Fields::open(at, value)?;
+        let facts = Self {
+            digest,
+            sections: read_sections(&mut fields)?,
+        };
+        fields.finish(facts)
+    }
+}
+
+/// Requires the schema of a document and returns its digest, over the object as given.
+pub fn read_digest_of(at: &Label, value: &Value) -> Result<String, ContractError> {
+    let mut fields = Fields::open(at, value)?;
+    fields.constant("schema_version", DocumentSchema::TEXT)?;
+    fields.finish(digest_of_value(value)?)
+}
+
+fn read_sections(fields: &mut Fields<'_>) -> Result<Vec<GivenSection>, ContractError> {
+    let sections = fields.list("sections")?.into_iter();
+    sections
+        .map(|(at, value)| GivenSection::read(&at, value))
+        .collect()
+}
+
 /// A document that came from outside: what commands read of it is typed, nothing is normalized.
 #[derive(Debug, Clone, PartialEq)]
-pub struct GivenDocument<'a> {
-    value: &'a Value,
+pub struct GivenDocument {
     digest: String,
     /// The heading.
     pub title: String,
@@ -271,9 +306,9 @@ pub struct GivenDocument<'a> {
     pub editorial: GivenEditorial,
 }
 
-impl<'a> GivenDocument<'a> {
+impl GivenDocument {
     /// Reads a document as it stands.
-    pub fn read(at: &Label, value: &'a Value) -> Result<Self, ContractError> {
+    pub fn read(at: &Label, value: &Value) -> Result<Self, ContractError> {
         let mut fields = Fields::open(at, value)?;
         fields.constant("schema_version", DocumentSchema::TEXT)?;
         fields.timestamp("generated_at")?;
@@ -282,7 +317,6 @@ impl<'a> GivenDocument<'a> {
             let start = fields.with("start_at", read_string)?;
             Ok((start, fields.with("end_at", read_string)?))
         };
-        let sections = fields.list("sections")?.into_iter();
         let sources = fields.list_or_empty("source_snapshots")?.into_iter();
         let editorial = fields.optional("editorial", GivenEditorial::read)?;
         let document = Self {
@@ -295,18 +329,10 @@ impl<'a> GivenDocument<'a> {
             sources: sources
                 .map(|(at, value)| GivenSource::read(&at, value))
                 .collect::<Result<_, _>>()?,
-            sections: sections
-                .map(|(at, value)| GivenSection::read(&at, value))
-                .collect::<Result<_, _>>()?,
+            sections: read_sections(&mut fields)?,
             editorial: editorial.unwrap_or_default(),
-            value,
         };
         fields.finish(document)
-    }
-
-    /// Returns the document as it was read.
-    pub fn value(&self) -> &'a Value {
-        self.value
     }
 
     /// Returns its digest, `sha256:…` over the object as given.
@@ -333,14 +359,14 @@ pub struct ItemPosition {
 
 /// A document whose summary was recomputed and found equal.
 #[derive(Debug, Clone, PartialEq)]
-pub struct VerifiedDocument<'a> {
-    document: GivenDocument<'a>,
+pub struct VerifiedDocument {
+    document: GivenDocument,
     compiler_order: Vec<ItemPosition>,
 }
 
-impl<'a> VerifiedDocument<'a> {
+impl VerifiedDocument {
     /// Vouches for a document; called by the editorial check alone.
-    pub fn attest(document: GivenDocument<'a>, compiler_order: Vec<ItemPosition>) -> Self {
+    pub fn attest(document: GivenDocument, compiler_order: Vec<ItemPosition>) -> Self {
         Self {
             document,
             compiler_order,
@@ -348,7 +374,7 @@ impl<'a> VerifiedDocument<'a> {
     }
 
     /// Returns the document.
-    pub fn document(&self) -> &GivenDocument<'a> {
+    pub fn document(&self) -> &GivenDocument {
         &self.document
     }
 

@@ -39,8 +39,10 @@ pub fn read_progress(
 ) -> Result<SourceResult, ContractError> {
     let mut fields = Fields::open(at, value)?;
     fields.constant("schema_version", ProjectionSchema::TEXT)?;
-    let own_language = read_language(&mut fields)?;
-    let language = language.map_or(own_language, str::to_ascii_lowercase);
+    let language = match language {
+        Some(language) => language.to_ascii_lowercase(),
+        None => read_language(&mut fields)?,
+    };
     let goal_id = fields.optional_text("goal_id", 500)?;
     let items = parse_items(&mut fields)?;
     let has_warnings = !read_warnings(&mut fields)?.is_empty();

@@ -8,7 +8,7 @@ use crate::contract::periodic_report::audience::{
     AnnouncementPlan, AnnouncementPlanSchema, AudiencePolicy, MatchReason, MatchingItemRef,
     PlanBoundary, PlanStatus, Recipient, RecipientPlan, RoutingRule,
 };
-use crate::contract::periodic_report::document::GivenDocument;
+use crate::contract::periodic_report::document::GivenFacts;
 use crate::contract::periodic_report::identity::digest_of;
 use crate::contract::periodic_report::item::Item;
 use crate::contract::periodic_report::vocabulary::{Visibility, Yes};
@@ -22,7 +22,7 @@ struct Placed<'a> {
 
 /// Plans who is mentioned for a document.
 pub fn plan(
-    document: &GivenDocument<'_>,
+    document: &GivenFacts,
     policy: &AudiencePolicy,
 ) -> Result<AnnouncementPlan, ContractError> {
     let items: Vec<Placed<'_>> = document
@@ -59,7 +59,7 @@ pub fn plan(
             false => PlanStatus::MentionsSelected,
         },
         policy_digest: digest_of(policy)?,
-        document_digest: document.digest().to_owned(),
+        document_digest: document.digest.clone(),
         mentioned_recipient_count: mentioned.len(),
         mentioned_recipient_ids: mentioned,
         matched_item_count: matched.len(),

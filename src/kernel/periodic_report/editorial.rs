@@ -174,7 +174,7 @@ fn excerpt(raw: &str) -> String {
 }
 
 /// Recomputes the summary of a given document; one that differs is refused.
-pub fn verify(document: GivenDocument<'_>) -> Result<VerifiedDocument<'_>, ContractError> {
+pub fn verify(document: GivenDocument) -> Result<VerifiedDocument, ContractError> {
     let views: Vec<SectionView<'_>> = document
         .sections
         .iter()

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::contract::error::ContractError;
 use crate::contract::parse::{Fields, Label, at_most};
 use crate::contract::periodic_report::artifact::GivenArtifact;
-use crate::contract::periodic_report::document::GivenDocument;
+use crate::contract::periodic_report::document::read_digest_of;
 use crate::contract::periodic_report::generation::{
     GenerationBoundary, GenerationBundle, GenerationBundleSchema, GenerationReceipt,
 };
@@ -19,7 +19,7 @@ const MAX_ARTIFACTS: usize = 8;
 pub fn bundle(request: &Value) -> Result<GenerationBundle<'_>, ContractError> {
     let mut fields = Fields::open(&Label::root(), request)?;
     let document = fields.required("document")?;
-    let document = GivenDocument::read(&fields.at("document"), document)?;
+    let document_digest = read_digest_of(&fields.at("document"), document)?;
     let list = fields.list("artifacts")?;
     let place = fields.at("artifacts");
     at_most(&place, &list, MAX_ARTIFACTS)?;
@@ -33,7 +33,7 @@ pub fn bundle(request: &Value) -> Result<GenerationBundle<'_>, ContractError> {
     let mut renderers = BTreeSet::new();
     let mut ids = BTreeSet::new();
     for (at, value) in list {
-        let artifact = GivenArtifact::read(&at, value, document.digest())?;
+        let artifact = GivenArtifact::read(&at, value, &document_digest)?;
         let is_new = ids.insert(artifact.digest.artifact_id.clone())
             && renderers.insert(artifact.digest.renderer_id.clone());
         if !is_new {
@@ -49,9 +49,9 @@ pub fn bundle(request: &Value) -> Result<GenerationBundle<'_>, ContractError> {
     let bundle = GenerationBundle {
         ok: Yes,
         schema_version: GenerationBundleSchema,
-        document: document.value(),
+        document,
         artifacts: artifacts.iter().map(|one| one.value).collect(),
-        generation_receipt: GenerationReceipt::new(document.digest().to_owned(), receipts)?,
+        generation_receipt: GenerationReceipt::new(document_digest, receipts)?,
         boundary: GenerationBoundary,
     };
     fields.finish(bundle)
