@@ -106,8 +106,46 @@ pub fn point_latest(folder: &Path, name: &str) -> io::Result<bool> {
     Ok(true)
 }
 
+/// The reports of a project, held by one process at a time.
+#[derive(Debug)]
+pub struct Reports {
+    folder: PathBuf,
+    /// The lock is on the folder itself and ends with this handle.
+    _held: File,
+}
+
+impl Reports {
+    /// Returns the folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
 /// Makes `.loopx/reports` below a project with a `.gitignore` for all of it; links are refused.
-pub fn prepare_default(project: &Path) -> io::Result<PathBuf> {
+///
+/// Whoever holds the folder removes what killed processes left half-built.
+pub fn hold_default(project: &Path) -> io::Result<Reports> {
+    let folder = prepare_default(project)?;
+    let held = File::open(&folder)?;
+    held.lock()?;
+    for entry in fs::read_dir(&folder)? {
+        let path = entry?.path();
+        let is_left = path.file_name().is_some_and(|name| {
+            name.to_string_lossy()
+                .starts_with(private_file::TEMP_PREFIX)
+        });
+        if is_left {
+            // What cannot be removed does no harm where it is.
+            let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
+        }
+    }
+    Ok(Reports {
+        folder,
+        _held: held,
+    })
+}
+
+fn prepare_default(project: &Path) -> io::Result<PathBuf> {
     let root = project.join(".loopx");
     let reports = root.join("reports");
     let ignore = root.join(".gitignore");
@@ -251,16 +289,30 @@ mod tests {
     #[test]
     fn latest_moves_on_and_a_link_in_place_of_a_folder_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
-        let reports = prepare_default(folder.path()).expect("prepared");
-        assert!(point_latest(&reports, "one").expect("linked"));
-        assert!(!point_latest(&reports, "one").expect("linked"));
-        assert!(point_latest(&reports, "two").expect("linked"));
+        let held = hold_default(folder.path()).expect("held");
+        let reports = held.folder();
+        assert!(point_latest(reports, "one").expect("linked"));
+        assert!(!point_latest(reports, "one").expect("linked"));
+        assert!(point_latest(reports, "two").expect("linked"));
         assert_eq!(
             fs::read_link(reports.join("latest")).expect("a link"),
             Path::new("two")
         );
         let other = tempfile::tempdir().expect("a folder");
         symlink(folder.path(), other.path().join(".loopx")).expect("made");
-        assert!(prepare_default(other.path()).is_err());
+        assert!(hold_default(other.path()).is_err());
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_and_reports_stay() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let held = hold_default(folder.path()).expect("held");
+        let left = held.folder().join(".tmp-left");
+        fs::create_dir(&left).expect("made");
+        fs::write(left.join("a.md"), "half").expect("written");
+        publish(&held.folder().join("report"), &FILES).expect("published");
+        drop(held);
+        let held = hold_default(folder.path()).expect("held");
+        assert!(!left.exists() && held.folder().join("report").exists());
     }
 }

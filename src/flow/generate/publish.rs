@@ -62,12 +62,13 @@ pub(super) fn publish(
         }
         None => {
             let name = default_name(target, &composed.generation_id)?;
-            let reports = report_folder::prepare_default(project).map_err(|_| unwritable())?;
-            let place = reports.join(&name);
+            let reports = report_folder::hold_default(project).map_err(|_| unwritable())?;
+            let place = reports.folder().join(&name);
             let published = report_folder::publish(&place, &files).map_err(|_| unwritable())?;
             let has_moved = match published {
                 Published::Conflict => false,
-                _ => report_folder::point_latest(&reports, &name).map_err(|_| unwritable())?,
+                _ => report_folder::point_latest(reports.folder(), &name)
+                    .map_err(|_| unwritable())?,
             };
             settle(published, shown(project, &place), has_moved)
         }
