@@ -155,6 +155,7 @@ impl Finished {
     pub(crate) fn json(&self) -> Value {
         let packet: Value = serde_json::from_slice(&self.stdout)
             .unwrap_or_else(|_| panic!("no packet: {} {}", self.text(), self.errors()));
+        super::schemas::check(&packet);
         let public = without_exempt(&packet).to_string();
         assert!(!public.contains(&self.root), "a path leaves: {packet}");
         assert!(
