@@ -39,8 +39,7 @@ pub(super) fn bootstrap(args: &BootstrapArgs, global: &Global) -> Reply {
 pub(super) fn register(args: &RegisterAgentArgs, global: &Global) -> Reply {
     with_ports(global, "register-agent", |ports| {
         goal::register_agents(
-            ports,
-            Mode::of_switch(args.execute),
+            (ports, Mode::of_switch(args.execute)),
             &args.goal_id,
             &args.agent_id,
             args.require_new,
@@ -56,8 +55,7 @@ pub(super) fn configure(args: &ConfigureGoalArgs, global: &Global) -> Reply {
     with_ports(global, "configure-goal", |ports| {
         let expected = args.expected_registry_revision.as_deref();
         goal::configure(
-            ports,
-            Mode::of_switch(args.execute),
+            (ports, Mode::of_switch(args.execute)),
             &args.goal_id,
             &settings,
             expected,
@@ -83,7 +81,7 @@ fn report_settings(args: &ConfigureGoalArgs, global: &Global, is_alone: bool) ->
     with_ports(global, "configure-goal", |ports| {
         let mode = Mode::of_switch(args.execute);
         let plan = args.expected_plan_revision.as_deref();
-        goal_report::configure(ports, mode, &args.goal_id, desired.as_ref(), plan)
+        goal_report::configure((ports, mode), &args.goal_id, desired.as_ref(), plan)
     })
 }
 
@@ -166,8 +164,7 @@ pub(super) fn lifecycle(args: &GoalLifecycleArgs, global: &Global) -> Reply {
             args.expected_registry_revision.as_deref(),
         );
         goal::lifecycle(
-            ports,
-            Mode::of_switch(args.execute),
+            (ports, Mode::of_switch(args.execute)),
             &args.goal_id,
             operation,
             asked,

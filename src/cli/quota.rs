@@ -29,7 +29,7 @@ pub(super) fn run(args: &QuotaArgs, global: &Global) -> Reply {
                 args.void_generated_at.as_str(),
                 args.reason_summary.as_str(),
             );
-            quota_spend::void(ports, mode, &args.goal_id, args.agent_id.as_ref(), asked)
+            quota_spend::void((ports, mode), &args.goal_id, args.agent_id.as_ref(), asked)
         }),
         QuotaCommand::MonitorPoll(args) => poll(args, global),
     }

@@ -38,11 +38,9 @@ pub(super) fn run(args: &TodoArgs, global: &Global) -> Reply {
             let proof = proof(&args.proof);
             with_ports(global, "todo claim", |ports| {
                 todo::claim(
-                    ports,
-                    Mode::of_dry_run(args.dry_run),
+                    (ports, Mode::of_dry_run(args.dry_run)),
                     at,
-                    owner,
-                    actor,
+                    (owner, actor),
                     proof.as_ref(),
                 )
             })
@@ -52,8 +50,7 @@ pub(super) fn run(args: &TodoArgs, global: &Global) -> Reply {
         TodoCommand::Supersede(args) => with_ports(global, "todo supersede", |ports| {
             let at = (&args.at.goal_id, &args.at.todo_id);
             todo::supersede(
-                ports,
-                Mode::of_dry_run(args.dry_run),
+                (ports, Mode::of_dry_run(args.dry_run)),
                 at,
                 args.superseded_by.as_ref(),
                 args.reason.as_deref(),
@@ -302,8 +299,7 @@ pub(super) fn lease(args: &TaskLeaseArgs, global: &Global) -> Reply {
         Ok(action) => with_ports(global, "task-lease", |ports| {
             let at = (&args.at.goal_id, &args.at.todo_id);
             task_lease::change(
-                ports,
-                Mode::of_dry_run(args.dry_run),
+                (ports, Mode::of_dry_run(args.dry_run)),
                 at,
                 (&args.owner, &args.idempotency_key),
                 &action,

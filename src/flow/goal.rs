@@ -98,8 +98,7 @@ fn bootstrap_packet(id: &GoalId, mode: Mode, is_changed: bool, revision: &str) -
 
 /// Adds agents to the roster of a goal.
 pub fn register_agents(
-    ports: &Ports,
-    mode: Mode,
+    (ports, mode): (&Ports, Mode),
     id: &GoalId,
     agents: &[AgentId],
     must_be_new: bool,
@@ -171,8 +170,7 @@ pub enum Setting {
 
 /// Changes the standing configuration of a goal.
 pub fn configure(
-    ports: &Ports,
-    mode: Mode,
+    (ports, mode): (&Ports, Mode),
     id: &GoalId,
     settings: &[Setting],
     expected: Option<&str>,
@@ -329,8 +327,7 @@ impl Operation {
 
 /// Stops, pauses, archives or resumes a goal; quota policy, roster and runtime state stay.
 pub fn lifecycle(
-    ports: &Ports,
-    mode: Mode,
+    (ports, mode): (&Ports, Mode),
     id: &GoalId,
     operation: Operation,
     asked: (&str, Option<&str>),

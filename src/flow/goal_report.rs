@@ -20,8 +20,7 @@ const CAPABILITY: &str = "periodic_report";
 
 /// Previews or applies the settings; `None` removes the override.
 pub fn configure(
-    ports: &Ports,
-    mode: Mode,
+    (ports, mode): (&Ports, Mode),
     id: &GoalId,
     desired: Option<&Value>,
     expected_plan: Option<&str>,

@@ -138,15 +138,16 @@ fn bind_question(
 pub fn should_run(ports: &Ports, ask: &Ask) -> Answer {
     let target = check_capture(ports, ask)?;
     let mut live = decide(ports, ask)?;
-    if live.question.instance.is_some() && live.question.agent.is_some() {
-        if let Err(refusal) = admit(ports, &mut live) {
-            return Err(match refusal.code {
-                ErrorCode::StoreBusy
-                | ErrorCode::StoreWriteFailed
-                | ErrorCode::LockAcquireTimeout => write_failed(ask, &refusal),
-                _ => refused(ask, refusal),
-            });
-        }
+    if live.question.instance.is_some()
+        && live.question.agent.is_some()
+        && let Err(refusal) = admit(ports, &mut live)
+    {
+        return Err(match refusal.code {
+            ErrorCode::StoreBusy | ErrorCode::StoreWriteFailed | ErrorCode::LockAcquireTimeout => {
+                write_failed(ask, &refusal)
+            }
+            _ => refused(ask, refusal),
+        });
     }
     let decision = live.decision.packet.clone();
     if let Some(target) = target {
@@ -186,8 +187,7 @@ fn compose(live: &Live, ask: &Ask) -> Answer<CompleteSource> {
     source::compose(
         &live.decision.packet,
         expected,
-        &surface,
-        None,
+        (&surface, None),
         live.question.now,
     )
 }

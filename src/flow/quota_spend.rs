@@ -58,15 +58,14 @@ pub fn spend(ports: &Ports, mode: Mode, asked: &SpendRequest) -> Answer {
         (None, ..) => None,
     };
     let Some(identity) = identity else {
-        return unbound(ports, mode, &mut place, asked, &question);
+        return unbound((ports, mode), &mut place, asked, &question);
     };
     let rows = rows.ok_or_else(missing)?;
-    check_turn(rows, &place, &question, &identity, mode)?;
+    check_turn(rows, (&place, &question), &identity, mode)?;
     if mode.is_preview() {
         let window = snapshot::spent(rows, &place.goal, &question)?;
         return Ok(spend_packet(
-            asked,
-            mode,
+            (asked, mode),
             Some(&identity),
             (window.slots, window.slots + 1),
             None,
@@ -88,8 +87,7 @@ pub fn spend(ports: &Ports, mode: Mode, asked: &SpendRequest) -> Answer {
     let steps = settle::steps(writer.rows(), &identity)?;
     let done = Some((spent.generated_at.as_str(), !spent.is_replay));
     let mut packet = spend_packet(
-        asked,
-        mode,
+        (asked, mode),
         Some(&identity),
         (spent.before, spent.after),
         done,
@@ -101,8 +99,7 @@ pub fn spend(ports: &Ports, mode: Mode, asked: &SpendRequest) -> Answer {
 
 fn check_turn(
     rows: Rows<'_>,
-    place: &Place,
-    question: &Question,
+    (place, question): (&Place, &Question),
     identity: &SettlementIdentity,
     mode: Mode,
 ) -> Answer<()> {
@@ -140,8 +137,7 @@ fn newest_turn(rows: Rows<'_>, asked: &SpendRequest) -> Answer<Option<Settlement
 
 /// A spend without a Turn, from another source: it needs a decision that may run.
 fn unbound(
-    ports: &Ports,
-    mode: Mode,
+    (ports, mode): (&Ports, Mode),
     place: &mut Place,
     asked: &SpendRequest,
     question: &Question,
@@ -160,8 +156,7 @@ fn unbound(
     let before = snapshot.spent.slots;
     if mode.is_preview() {
         return Ok(spend_packet(
-            asked,
-            mode,
+            (asked, mode),
             None,
             (before, before + asked.slots),
             None,
@@ -212,8 +207,7 @@ fn unbound(
     tx.commit()?;
     writer.bring_up_exports(&asked.goal, ports.now);
     Ok(spend_packet(
-        asked,
-        mode,
+        (asked, mode),
         None,
         (before, before + asked.slots),
         Some((&spend.run_generated_at, true)),
@@ -221,8 +215,7 @@ fn unbound(
 }
 
 fn spend_packet(
-    asked: &SpendRequest,
-    mode: Mode,
+    (asked, mode): (&SpendRequest, Mode),
     identity: Option<&SettlementIdentity>,
     slots: (i64, i64),
     done: Option<(&str, bool)>,
@@ -252,8 +245,7 @@ fn spend_packet(
 
 /// Corrects one spend, once; the settled Turn stays settled.
 pub fn void(
-    ports: &Ports,
-    mode: Mode,
+    (ports, mode): (&Ports, Mode),
     goal: &GoalId,
     agent: Option<&AgentId>,
     asked: (&str, &str),

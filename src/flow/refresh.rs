@@ -85,16 +85,18 @@ pub fn run(ports: &Ports, mode: Mode, asked: &Refresh) -> Answer {
     }
     let mut writer = place.writer(ports)?;
     if prepared.recovery == Recovery::Replay {
-        return replay(ports, &mut place, writer, asked, &prepared, &question);
+        return replay((ports, &mut place), writer, asked, (&prepared, &question));
     }
-    record_pause(ports, &place, &mut writer, asked, &prepared.sinks)?;
+    record_pause((ports, &place), &mut writer, asked, &prepared.sinks)?;
     let done = match prepared.recovery {
-        Recovery::SupplementCheckpoint => supplement(ports, &place, &mut writer, asked, &question)?,
-        _ => append(ports, &place, &mut writer, asked, &question)?,
+        Recovery::SupplementCheckpoint => {
+            supplement((ports, &place), &mut writer, asked, &question)?
+        }
+        _ => append((ports, &place), &mut writer, asked, &question)?,
     };
     writer.bring_up_exports(&asked.goal, ports.now);
     drop(writer);
-    finish(ports, &place, asked, &prepared, done)
+    finish((ports, &place), asked, &prepared, done)
 }
 
 /// What is known before anything is written.
@@ -247,8 +249,7 @@ fn question(ports: &Ports, place: &Place, asked: &Refresh) -> Question {
 }
 
 fn record_pause(
-    ports: &Ports,
-    place: &Place,
+    (ports, place): (&Ports, &Place),
     writer: &mut Writer,
     asked: &Refresh,
     sinks: &SinkDecision,
@@ -297,8 +298,7 @@ struct Done {
 }
 
 fn append(
-    ports: &Ports,
-    place: &Place,
+    (ports, place): (&Ports, &Place),
     writer: &mut Writer,
     asked: &Refresh,
     question: &Question,
@@ -373,14 +373,13 @@ fn body(written: &Written) -> Map<String, Value> {
 
 /// Brings the vision decision a committed refresh lacked; it never spends.
 fn supplement(
-    ports: &Ports,
-    place: &Place,
+    (ports, place): (&Ports, &Place),
     writer: &mut Writer,
     asked: &Refresh,
     question: &Question,
 ) -> Answer<Done> {
     let Some(identity) = &asked.identity else {
-        return append(ports, place, writer, asked, question);
+        return append((ports, place), writer, asked, question);
     };
     let mut tx = place.begin(ports, writer)?;
     let content = content_of(tx.rows(), asked)?;
@@ -421,18 +420,15 @@ fn supplement(
 
 /// Answers an exact repeat from what is stored; only a spend that is asked for now can be added.
 fn replay(
-    ports: &Ports,
-    place: &mut Place,
+    (ports, place): (&Ports, &mut Place),
     mut writer: Writer,
     asked: &Refresh,
-    prepared: &Prepared,
-    question: &Question,
+    (prepared, question): (&Prepared, &Question),
 ) -> Answer {
-    record_pause(ports, place, &mut writer, asked, &prepared.sinks)?;
+    record_pause((ports, place), &mut writer, asked, &prepared.sinks)?;
     let Some(identity) = &asked.identity else {
         return finish(
-            ports,
-            place,
+            (ports, place),
             asked,
             prepared,
             Done {
@@ -459,7 +455,7 @@ fn replay(
     }
     writer.bring_up_exports(&asked.goal, ports.now);
     drop(writer);
-    finish(ports, place, asked, prepared, done)
+    finish((ports, place), asked, prepared, done)
 }
 
 fn stored(rows: Rows<'_>, identity: &SettlementIdentity, appended: bool) -> Answer<Done> {
@@ -480,8 +476,7 @@ fn stored(rows: Rows<'_>, identity: &SettlementIdentity, appended: bool) -> Answ
 
 /// Reads back, runs the hooks and answers.
 fn finish(
-    ports: &Ports,
-    place: &Place,
+    (ports, place): (&Ports, &Place),
     asked: &Refresh,
     prepared: &Prepared,
     done: Done,

@@ -78,7 +78,7 @@ pub fn apply(ports: &Ports, mode: Mode, change: &Change<'_>) -> Answer<Edited> {
         });
     }
     let revision_after = current.replace(&held, &document)?;
-    record(ports, &place, &mut writer, (&before, &after), change)?;
+    record((ports, &place), &mut writer, (&before, &after), change)?;
     Ok(Edited {
         revision: current.revision().to_owned(),
         before,
@@ -88,8 +88,7 @@ pub fn apply(ports: &Ports, mode: Mode, change: &Change<'_>) -> Answer<Edited> {
 }
 
 fn record(
-    ports: &Ports,
-    place: &Place,
+    (ports, place): (&Ports, &Place),
     writer: &mut crate::store::state::Writer,
     goals: (&Goal, &Goal),
     change: &Change<'_>,

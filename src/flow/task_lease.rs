@@ -60,8 +60,7 @@ impl Action {
 
 /// Changes a lease.
 pub fn change(
-    ports: &Ports,
-    mode: Mode,
+    (ports, mode): (&Ports, Mode),
     at: (&GoalId, &TodoId),
     holder: (&AgentId, &str),
     action: &Action,
@@ -73,12 +72,12 @@ pub fn change(
     }
     if mode.is_preview() {
         let reader = place.reader()?.ok_or_else(|| unknown_todo(at.1))?;
-        let changed = decide(ports, reader.rows(), at, holder, action)?;
+        let changed = decide((ports, reader.rows()), at, holder, action)?;
         return Ok(packet(ports, mode, action, &changed));
     }
     let mut writer = place.writer(ports)?;
     let mut tx = place.begin(ports, &mut writer)?;
-    let changed = decide(ports, tx.rows(), at, holder, action)?;
+    let changed = decide((ports, tx.rows()), at, holder, action)?;
     if let (lease, true) = &changed {
         tx.put_lease(lease)?;
         let draft = EventDraft::new("lease", "lease changed")
@@ -99,8 +98,7 @@ pub fn change(
 
 /// The lease after the action, and whether it differs.
 fn decide(
-    ports: &Ports,
-    rows: Rows<'_>,
+    (ports, rows): (&Ports, Rows<'_>),
     at: (&GoalId, &TodoId),
     holder: (&AgentId, &str),
     action: &Action,

@@ -46,8 +46,7 @@ pub fn add(ports: &Ports, mode: Mode, id: &GoalId, new: &NewTodo) -> Answer {
         let mut todo = Todo::new(preview_id(&place, new)?, new.role, &new.words);
         fill(&mut todo);
         return Ok(packet(
-            "loopx_todo_add_v0",
-            mode,
+            ("loopx_todo_add_v0", mode),
             &todo,
             true,
             &revision_text(head.as_ref()),
@@ -71,8 +70,7 @@ pub fn add(ports: &Ports, mode: Mode, id: &GoalId, new: &NewTodo) -> Answer {
     let head = tx.commit()?;
     writer.bring_up_exports(id, ports.now);
     Ok(packet(
-        "loopx_todo_add_v0",
-        mode,
+        ("loopx_todo_add_v0", mode),
         &todo,
         true,
         &head.provider_revision(),
@@ -114,22 +112,18 @@ pub fn list(ports: &Ports, id: &GoalId, with_archived: bool) -> Answer {
 
 /// Takes a todo for an owner.
 pub fn claim(
-    ports: &Ports,
-    mode: Mode,
+    (ports, mode): (&Ports, Mode),
     at: (&GoalId, &TodoId),
-    owner: &AgentId,
-    actor: &AgentId,
+    (owner, actor): (&AgentId, &AgentId),
     proof: Option<&LeaseProof>,
 ) -> Answer {
     let mut place = open::goal(ports, at.0)?;
     place.require_actor(owner, ErrorCode::ActorNotRegistered)?;
     place.require_actor(actor, ErrorCode::ActorNotRegistered)?;
     change(
-        ports,
-        mode,
+        (ports, mode),
         &mut place,
-        at.1,
-        "loopx_todo_claim_v0",
+        (at.1, "loopx_todo_claim_v0"),
         &|todo, rows| {
             let taken = todo::claim(todo, owner, actor, ports.now)?;
             if taken.is_some() || proof.is_some() {
@@ -156,11 +150,9 @@ pub fn update(ports: &Ports, mode: Mode, at: (&GoalId, &TodoId), asked: &Update)
         place.require_actor(agent, ErrorCode::ActorNotRegistered)?;
     }
     change(
-        ports,
-        mode,
+        (ports, mode),
         &mut place,
-        at.1,
-        "loopx_todo_update_v0",
+        (at.1, "loopx_todo_update_v0"),
         &|todo, rows| {
             check_successors(
                 rows,
@@ -230,11 +222,9 @@ pub fn complete(ports: &Ports, mode: Mode, at: (&GoalId, &TodoId), asked: &Compl
     let mut place = open::goal(ports, at.0)?;
     place.require_actor(&asked.agent, ErrorCode::ActorNotRegistered)?;
     change(
-        ports,
-        mode,
+        (ports, mode),
         &mut place,
-        at.1,
-        "loopx_todo_complete_v0",
+        (at.1, "loopx_todo_complete_v0"),
         &|todo, rows| {
             if let Continuation::Successor(successors) = &asked.continuation {
                 for successor in successors {
@@ -302,19 +292,16 @@ fn is_settled(rows: Rows<'_>, at: (&GoalId, &TodoId), asked: &Complete) -> Answe
 
 /// Takes a todo out of the work because another stands in for it.
 pub fn supersede(
-    ports: &Ports,
-    mode: Mode,
+    (ports, mode): (&Ports, Mode),
     at: (&GoalId, &TodoId),
     by: Option<&TodoId>,
     reason: Option<&str>,
 ) -> Answer {
     let mut place = open::goal(ports, at.0)?;
     change(
-        ports,
-        mode,
+        (ports, mode),
         &mut place,
-        at.1,
-        "loopx_todo_supersede_v0",
+        (at.1, "loopx_todo_supersede_v0"),
         &|todo, rows| {
             if let Some(by) = by {
                 rows.todo(at.0, by)?.ok_or_else(|| unknown_todo(by))?;
@@ -334,11 +321,9 @@ pub fn archive_completed(ports: &Ports, mode: Mode, id: &GoalId, only: Option<&T
     let mut place = open::goal(ports, id)?;
     if let Some(only) = only {
         return change(
-            ports,
-            mode,
+            (ports, mode),
             &mut place,
-            only,
-            "loopx_todo_archive_v0",
+            (only, "loopx_todo_archive_v0"),
             &|todo, _| {
                 let archived = todo::archive(todo, ports.now)?;
                 Ok(Some((
@@ -381,11 +366,9 @@ type Step = Option<(Todo, EventDraft, Option<GateDecision>)>;
 
 /// Changes one todo by a pure transition, inside one transaction.
 fn change(
-    ports: &Ports,
-    mode: Mode,
+    (ports, mode): (&Ports, Mode),
     place: &mut Place,
-    id: &TodoId,
-    schema: &str,
+    (id, schema): (&TodoId, &str),
     step: &dyn Fn(&Todo, Rows<'_>) -> Answer<Step>,
 ) -> Answer {
     let goal = place.goal.id.clone();
@@ -399,8 +382,7 @@ fn change(
         let changed = step(&before, reader.rows())?.map(|(after, ..)| after);
         let head = reader.rows().head(&goal)?;
         return Ok(packet(
-            schema,
-            mode,
+            (schema, mode),
             changed.as_ref().unwrap_or(&before),
             changed.is_some(),
             &revision_text(head.as_ref()),
@@ -418,8 +400,7 @@ fn change(
         drop(tx);
         writer.bring_up_exports(&goal, ports.now);
         return Ok(packet(
-            schema,
-            mode,
+            (schema, mode),
             &before,
             false,
             &head.provider_revision(),
@@ -432,8 +413,7 @@ fn change(
     let head = tx.commit()?;
     writer.bring_up_exports(&goal, ports.now);
     Ok(packet(
-        schema,
-        mode,
+        (schema, mode),
         &after,
         true,
         &head.provider_revision(),
@@ -490,7 +470,7 @@ pub fn revision_text(head: Option<&Head>) -> String {
     head.map_or_else(|| "rev-0:000000000000".to_owned(), Head::provider_revision)
 }
 
-fn packet(schema: &str, mode: Mode, todo: &Todo, is_changed: bool, revision: &str) -> Value {
+fn packet((schema, mode): (&str, Mode), todo: &Todo, is_changed: bool, revision: &str) -> Value {
     let mut packet = Map::new();
     packet.insert("ok".to_owned(), json!(true));
     packet.insert("schema_version".to_owned(), json!(schema));

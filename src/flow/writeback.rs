@@ -67,7 +67,7 @@ pub fn write_back(
     let instant = generated_at.to_string();
     let vision = written_vision(ask, &instant)?;
     let acknowledgement = acknowledge(&before, question, ask, vision.as_ref())?;
-    let checkpoint = make_checkpoint(tx, &before, ask, vision.as_ref(), &instant)?;
+    let checkpoint = make_checkpoint(tx, &before, ask, (vision.as_ref(), &instant))?;
     let completed = complete(tx, ask)?;
     let record = record(ask, vision.as_ref(), &checkpoint, acknowledgement.as_ref());
     let effect = ask.identity.map(SettlementIdentity::effect_id);
@@ -85,12 +85,9 @@ pub fn write_back(
     )?;
     let stage = stage(
         tx,
-        place,
-        question,
+        (place, question),
         ask,
-        &before,
-        &checkpoint,
-        acknowledgement.as_ref(),
+        (&before, &checkpoint, acknowledgement.as_ref()),
     )?;
     let event = tx.event(event(ask, stage.as_ref(), effect.as_deref()))?;
     if let Some(vision) = &vision {
@@ -100,7 +97,7 @@ pub fn write_back(
         tx.event(draft)?;
     }
     if let Some(identity) = ask.identity {
-        store_receipt(tx, ask, identity, &run, &event)?;
+        store_receipt(tx, ask, identity, (&run, &event))?;
     }
     Ok(Written {
         run,
@@ -165,8 +162,7 @@ fn make_checkpoint(
     tx: &GoalTx<'_>,
     before: &Snapshot,
     ask: &Ask<'_>,
-    vision: Option<&Vision>,
-    instant: &str,
+    (vision, instant): (Option<&Vision>, &str),
 ) -> Answer<Value> {
     let Some(agent) = ask.agent else {
         return Ok(Value::Null);
@@ -293,8 +289,7 @@ fn store_meaning(
             .and_then(|identity| identity.binding.obligation()),
     ) {
         tx.put_ack(
-            agent,
-            id,
+            (agent, id),
             (&run.generated_at.to_string(), run.seq),
             acknowledgement,
         )?;
@@ -305,12 +300,9 @@ fn store_meaning(
 /// Derives the stage receipt from the state this transaction leaves behind.
 fn stage(
     tx: &GoalTx<'_>,
-    place: &Place,
-    question: &Question,
+    (place, question): (&Place, &Question),
     ask: &Ask<'_>,
-    before: &Snapshot,
-    checkpoint: &Value,
-    acknowledgement: Option<&Value>,
+    (before, checkpoint, acknowledgement): (&Snapshot, &Value, Option<&Value>),
 ) -> Answer<Option<Value>> {
     let (Some(_), Some(agent)) = (ask.identity, ask.agent) else {
         return Ok(None);
@@ -385,8 +377,7 @@ fn store_receipt(
     tx: &GoalTx<'_>,
     ask: &Ask<'_>,
     identity: &SettlementIdentity,
-    run: &RunRow,
-    event: &EventRow,
+    (run, event): (&RunRow, &EventRow),
 ) -> Answer<()> {
     let effect = identity.effect_id();
     let mut body = Map::new();

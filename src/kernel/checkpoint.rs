@@ -119,8 +119,10 @@ fn terminal(facts: &StageFacts<'_>) -> Option<Value> {
         facts.agent,
         revision,
         "validated-goal-terminal",
-        ("goal_terminal", revision),
-        &[revision, "goal_terminal_state_v0"],
+        (
+            ("goal_terminal", revision),
+            &[revision, "goal_terminal_state_v0"],
+        ),
     )
 }
 
@@ -154,8 +156,7 @@ fn successor(facts: &StageFacts<'_>) -> Option<Value> {
         facts.agent,
         revision,
         obligation,
-        ("successor_frontier_settled", completed_at),
-        &refs,
+        (("successor_frontier_settled", completed_at), &refs),
     )
 }
 
@@ -199,8 +200,7 @@ fn receipt(
     agent: &AgentId,
     closed: &str,
     frontier: &str,
-    (transition, completed_at): (&str, &str),
-    refs: &[&str],
+    ((transition, completed_at), refs): ((&str, &str), &[&str]),
 ) -> Option<Value> {
     let identity =
         digest::content_digest(format!("{agent}:{closed}:{frontier}").as_bytes()).short(16);
@@ -236,7 +236,14 @@ mod tests {
     #[test]
     fn the_stage_identities_of_the_worked_sequence_are_reproduced() {
         let identity = |frontier: &str| {
-            receipt(&agent(), "2026-09-18T09:00:00Z", frontier, ("t", "c"), &[]).unwrap()["stage_identity"].clone()
+            receipt(
+                &agent(),
+                "2026-09-18T09:00:00Z",
+                frontier,
+                (("t", "c"), &[]),
+            )
+            .unwrap()["stage_identity"]
+                .clone()
         };
         assert_eq!(
             identity("replan-90740ca02eede1e1"),

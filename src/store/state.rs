@@ -121,11 +121,6 @@ impl Reader {
     pub fn rows(&self) -> Rows<'_> {
         Rows(&self.connection)
     }
-
-    /// The connection, for maintenance inside the store room.
-    pub(in crate::store) fn connection(&self) -> &Connection {
-        &self.connection
-    }
 }
 
 impl Writer {

@@ -57,12 +57,10 @@ impl Verified {
 
 /// Publishes the decision of a new Turn and opens its journal; a row that a crash left is verified and reused.
 pub fn publish(
-    ports: &Ports,
-    place: &Place,
+    (ports, place): (&Ports, &Place),
     writer: &mut Writer,
     plan: &Value,
-    identity: &SettlementIdentity,
-    key: &TurnKey,
+    (identity, key): (&SettlementIdentity, &TurnKey),
 ) -> Answer<Loaded> {
     let write_failed = |_: StoreError| {
         let text = "the decision could not be captured and the host was not started; free space, then run again";
@@ -73,15 +71,14 @@ pub fn publish(
         .and_then(|envelope| envelope.get("source"))
         .cloned()
         .unwrap_or(Value::Null);
-    let mut capture_row = new_row(ports, place, identity, key, &source)?;
+    let mut capture_row = new_row((ports, place), identity, key, &source)?;
     let document = document(place, &capture_row, &source);
     let bytes = serde_json::to_vec(&document).map_err(|_| journal_file::inconsistent())?;
     let name = ports.ids.fresh().ok_or_else(open::no_randomness)?;
     capture_row.rel_path = capture::publish(
         place.root(),
         &place.goal.id,
-        journal_file::hex(key),
-        &name,
+        (journal_file::hex(key), &name),
         &bytes,
     )
     .map_err(write_failed)?;
@@ -108,17 +105,15 @@ pub fn publish(
     tx.event(draft)?;
     tx.commit()?;
     crate::failpoint!(Point::CaptureRowCommitted);
-    open_journal(ports, place, writer, plan.clone(), key, row)
+    open_journal((ports, place), writer, plan.clone(), (key, row))
 }
 
 /// Writes the first journal of a Turn whose capture is stored.
 pub fn open_journal(
-    ports: &Ports,
-    place: &Place,
+    (ports, place): (&Ports, &Place),
     writer: &mut Writer,
     plan: Value,
-    key: &TurnKey,
-    row: TurnRow,
+    (key, row): (&TurnKey, TurnRow),
 ) -> Answer<Loaded> {
     let capture = match &row.capture_id {
         Some(id) => writer.rows().capture(id)?,
@@ -131,20 +126,29 @@ pub fn open_journal(
         .and_then(Value::as_str)
         .unwrap_or("")
         .to_owned();
-    let journal = Journal::open(key, &place.goal.id, &host, plan, reference_value(&capture));
+    let journal = Journal::open(
+        key,
+        (&place.goal.id, &host),
+        plan,
+        reference_value(&capture),
+    );
     let mut loaded = Loaded {
         row,
         journal: Some(journal),
         is_historical: false,
     };
-    journal_file::step(ports, place, writer, &mut loaded, |_| Ok(Vec::new()), None)?;
+    journal_file::step(
+        (ports, place),
+        writer,
+        &mut loaded,
+        (|_| Ok(Vec::new()), None),
+    )?;
     crate::failpoint!(Point::JournalOpened);
     Ok(loaded)
 }
 
 fn new_row(
-    ports: &Ports,
-    place: &Place,
+    (ports, place): (&Ports, &Place),
     identity: &SettlementIdentity,
     key: &TurnKey,
     source: &Value,

@@ -53,8 +53,7 @@ pub struct Start<'a> {
 
 /// Drives until the Turn ends, fails or waits for its scheduler.
 pub fn phases(
-    ports: &Ports,
-    place: &mut Place,
+    (ports, place): (&Ports, &mut Place),
     run: &Run,
     loaded: &mut Loaded,
     start: Start<'_>,
@@ -64,36 +63,30 @@ pub fn phases(
     let was_waiting = journal(loaded)?.status() == Some(Status::SchedulerActionRequired);
     if start.retries {
         journal_file::step(
-            ports,
-            place,
+            (ports, place),
             &mut writer,
             loaded,
-            |_| Ok(vec![Event::Retried]),
-            None,
+            (|_| Ok(vec![Event::Retried]), None),
         )?;
     }
     let identity = journal_file::identity_of(journal(loaded)?.plan())
         .ok_or_else(journal_file::inconsistent)?;
     let question = question(ports, place, &identity);
     if let Some(bound) = &start.bound {
-        steps::admit(ports, place, loaded, &identity, &question)?;
+        steps::admit((ports, place), loaded, &identity, &question)?;
         journal_file::step(
-            ports,
-            place,
+            (ports, place),
             &mut writer,
             loaded,
-            |_| Ok(vec![Event::HostStarting]),
-            None,
+            (|_| Ok(vec![Event::HostStarting]), None),
         )?;
         effects.host_invoked = true;
-        let outcome = steps::run_host(ports, place, run, loaded, &identity, bound)?;
+        let outcome = steps::run_host((ports, place), run, loaded, (&identity, bound))?;
         journal_file::step(
-            ports,
-            place,
+            (ports, place),
             &mut writer,
             loaded,
-            |_| Ok(vec![outcome]),
-            None,
+            (|_| Ok(vec![outcome]), None),
         )?;
         crate::failpoint!(Point::TypedResultStored);
     }
@@ -102,45 +95,40 @@ pub fn phases(
         match (now.status(), now.phases()) {
             (Some(Status::InProgress), Some(2)) => {
                 let events = steps::validate(ports, run, now)?;
-                journal_file::step(ports, place, &mut writer, loaded, |_| Ok(events), None)?;
+                journal_file::step((ports, place), &mut writer, loaded, (|_| Ok(events), None))?;
                 crate::failpoint!(Point::ValidationStored);
             }
             (Some(Status::InProgress), Some(3)) => {
-                let written = write_back(ports, place, &mut writer, loaded, (&identity, &question));
+                let written =
+                    write_back((ports, place), &mut writer, loaded, (&identity, &question));
                 effects.state_written |= settled_or_failed(
-                    ports,
-                    place,
+                    (ports, place),
                     &mut writer,
                     loaded,
-                    written,
-                    "writeback_failed",
+                    (written, "writeback_failed"),
                 )?;
             }
             (Some(Status::InProgress), Some(4)) => {
-                let spent = spend(ports, place, &mut writer, loaded, (&identity, &question));
+                let spent = spend((ports, place), &mut writer, loaded, (&identity, &question));
                 effects.quota_spent |= settled_or_failed(
-                    ports,
-                    place,
+                    (ports, place),
                     &mut writer,
                     loaded,
-                    spend_done(spent),
-                    "quota_spend_failed",
+                    (spend_done(spent), "quota_spend_failed"),
                 )?;
             }
             (Some(Status::SchedulerActionRequired), Some(5)) => {
-                close_out(ports, place, &mut writer, loaded, &identity)?;
+                close_out((ports, place), &mut writer, loaded, &identity)?;
                 let owner = scheduler_owner(journal(loaded)?);
                 if owner == "host_automation" && !was_waiting {
                     break;
                 }
                 let receipt = scheduler_receipt(&owner);
                 journal_file::step(
-                    ports,
-                    place,
+                    (ports, place),
                     &mut writer,
                     loaded,
-                    |_| Ok(vec![Event::Acknowledged(receipt)]),
-                    None,
+                    (|_| Ok(vec![Event::Acknowledged(receipt)]), None),
                 )?;
                 effects.scheduler_acknowledged = true;
             }
@@ -174,8 +162,7 @@ pub fn question(ports: &Ports, place: &Place, identity: &SettlementIdentity) -> 
 }
 
 fn write_back(
-    ports: &Ports,
-    place: &Place,
+    (ports, place): (&Ports, &Place),
     writer: &mut crate::store::state::Writer,
     loaded: &mut Loaded,
     (identity, question): (&SettlementIdentity, &Question),
@@ -186,7 +173,6 @@ fn write_back(
         .cloned()
         .unwrap_or_default();
     let content = steps::content(&result, identity)?;
-    let goal_place = &*place;
     let make = |tx: &mut GoalTx<'_>| -> Answer<Vec<Event>> {
         let effect = identity.effect_id();
         // The agent may have written this Turn back itself: it counts, and nothing is written twice.
@@ -195,27 +181,23 @@ fn write_back(
                 json!({"effect_id": effect, "run_generated_at": stored.run_generated_at}),
             )]);
         }
-        let written = write_back_in(tx, goal_place, question, identity, &content, &result)?;
+        let written = write_back_in(tx, (place, question), identity, (&content, &result))?;
         Ok(vec![Event::WrittenBack(written)])
     };
     journal_file::step(
-        ports,
-        place,
+        (ports, place),
         writer,
         loaded,
-        make,
-        Some(Point::WritebackCommitted),
+        (make, Some(Point::WritebackCommitted)),
     )?;
     Ok(true)
 }
 
 fn write_back_in(
     tx: &mut GoalTx<'_>,
-    place: &Place,
-    question: &Question,
+    (place, question): (&Place, &Question),
     identity: &SettlementIdentity,
-    content: &Content,
-    result: &serde_json::Map<String, Value>,
+    (content, result): (&Content, &serde_json::Map<String, Value>),
 ) -> Answer<Value> {
     let completion = steps::completion(tx.rows(), identity, result)?;
     let is_spendable = tx
@@ -256,8 +238,7 @@ fn write_back_in(
 
 /// Spends the Turn's slot; `false` when none is owed.
 fn spend(
-    ports: &Ports,
-    place: &Place,
+    (ports, place): (&Ports, &Place),
     writer: &mut crate::store::state::Writer,
     loaded: &mut Loaded,
     (identity, question): (&SettlementIdentity, &Question),
@@ -287,12 +268,10 @@ fn spend(
         Ok(vec![Event::Spent(record)])
     };
     journal_file::step(
-        ports,
-        place,
+        (ports, place),
         writer,
         loaded,
-        make,
-        Some(Point::SpendCommitted),
+        (make, Some(Point::SpendCommitted)),
     )?;
     crate::failpoint!(Point::SpendCheckpointed);
     Ok(Some(appended))
@@ -304,12 +283,10 @@ fn spend_done(spent: Answer<Option<bool>>) -> Answer<bool> {
 
 /// A refused settlement step fails the Turn and is recorded; a broken store stops everything.
 fn settled_or_failed(
-    ports: &Ports,
-    place: &Place,
+    (ports, place): (&Ports, &Place),
     writer: &mut crate::store::state::Writer,
     loaded: &mut Loaded,
-    done: Answer<bool>,
-    result_kind: &'static str,
+    (done, result_kind): (Answer<bool>, &'static str),
 ) -> Answer<bool> {
     let refusal = match done {
         Ok(done) => return Ok(done),
@@ -323,7 +300,7 @@ fn settled_or_failed(
         result_kind,
         reason,
     };
-    journal_file::step(ports, place, writer, loaded, |_| Ok(vec![event]), None)?;
+    journal_file::step((ports, place), writer, loaded, (|_| Ok(vec![event]), None))?;
     Ok(false)
 }
 
@@ -344,8 +321,7 @@ fn is_of_the_store(refusal: &Refusal) -> bool {
 
 /// Closes a completed todo for good, after its spend.
 fn close_out(
-    ports: &Ports,
-    place: &Place,
+    (ports, place): (&Ports, &Place),
     writer: &mut crate::store::state::Writer,
     loaded: &mut Loaded,
     identity: &SettlementIdentity,
@@ -382,7 +358,7 @@ fn close_out(
             json!({"todo_id": todo_id, "continuation": "no_followup"}),
         )])
     };
-    journal_file::step(ports, place, writer, loaded, make, None)
+    journal_file::step((ports, place), writer, loaded, (make, None))
 }
 
 fn scheduler_owner(journal: &Journal) -> String {

@@ -286,12 +286,13 @@ pub fn adopt_historical(ports: &Ports, place: &mut Place, loaded: &Loaded) -> An
 
 /// Records one event: the caller's own rows and the journal in one transaction, then the file.
 pub fn step(
-    ports: &Ports,
-    place: &Place,
+    (ports, place): (&Ports, &Place),
     writer: &mut Writer,
     loaded: &mut Loaded,
-    make: impl FnOnce(&mut GoalTx<'_>) -> Answer<Vec<Event>>,
-    between: Option<Point>,
+    (make, between): (
+        impl FnOnce(&mut GoalTx<'_>) -> Answer<Vec<Event>>,
+        Option<Point>,
+    ),
 ) -> Answer<()> {
     let key = TurnKey::new(loaded.row.turn_key.clone()).ok_or_else(inconsistent)?;
     let mut tx = place.begin(ports, writer)?;

@@ -40,8 +40,7 @@ pub fn execution(
     rows: Rows<'_>,
     loaded: &Loaded,
     effects: Effects,
-    recovery: &Recovery,
-    retry: bool,
+    (recovery, retry): (&Recovery, bool),
 ) -> Answer<Value> {
     let journal = loaded
         .journal

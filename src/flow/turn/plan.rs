@@ -47,7 +47,7 @@ pub fn make(ports: &Ports, ask: &TurnAsk) -> Answer<LivePlan> {
         packet.insert("heartbeat_receipt".to_owned(), receipt);
     }
     let expected = (ask.question.goal.as_str(), agent);
-    let source = source::compose(&packet, expected, &surface, None, ports.now)?;
+    let source = source::compose(&packet, expected, (&surface, None), ports.now)?;
     let plan = plan::plan(&source, &ask.host, ask.question.instance.as_ref())?;
     Ok(LivePlan { live, plan })
 }

@@ -117,7 +117,7 @@ fn execute(ports: &Ports, asked: &RunOnce) -> Answer {
     let key = stored_key(&place, &agent, asked)
         .map_err(|refusal| refuse(refusal, asked.resume.as_ref()))?;
     if let Some(key) = key {
-        return resume(ports, &mut place, &agent, &lane, asked, &key);
+        return resume((ports, &mut place), &agent, &lane, (asked, &key));
     }
     let made = plan::make(ports, &asked.ask)?;
     crate::failpoint!(Point::DecisionComposed);
@@ -140,9 +140,9 @@ fn execute(ports: &Ports, asked: &RunOnce) -> Answer {
         && let Some(stored) = TurnKey::new(row.turn_key)
     {
         drop(reader);
-        return resume(ports, &mut place, &agent, &lane, asked, &stored);
+        return resume((ports, &mut place), &agent, &lane, (asked, &stored));
     }
-    fresh(ports, &mut place, &lane, asked, &made, &key)
+    fresh((ports, &mut place), &lane, asked, (&made, &key))
         .map_err(|refusal| refuse(refusal, Some(&key)))
 }
 
@@ -214,12 +214,10 @@ fn turn_of_admission(
 
 /// Starts a new Turn: capture, journal, then the phases.
 fn fresh(
-    ports: &Ports,
-    place: &mut Place,
+    (ports, place): (&Ports, &mut Place),
     lane: &Held<Lane>,
     asked: &RunOnce,
-    made: &LivePlan,
-    key: &TurnKey,
+    (made, key): (&LivePlan, &TurnKey),
 ) -> Answer {
     let _journal = journal_file::lock_journal(ports, place, lane, key)?;
     let identity = made
@@ -232,12 +230,10 @@ fn fresh(
     }
     let mut writer = place.writer(ports)?;
     let loaded = capture::publish(
-        ports,
-        place,
+        (ports, place),
         &mut writer,
         &made.plan.stored(),
-        &identity,
-        key,
+        (&identity, key),
     )?;
     drop(writer);
     let recovery = Recovery::Continue {
@@ -246,17 +242,15 @@ fn fresh(
         reinvokes_host: true,
         retries: false,
     };
-    go_on(ports, place, asked, loaded, &recovery)
+    go_on((ports, place), asked, loaded, &recovery)
 }
 
 /// Replays, continues or refuses a stored Turn.
 fn resume(
-    ports: &Ports,
-    place: &mut Place,
+    (ports, place): (&Ports, &mut Place),
     agent: &AgentId,
     lane: &Held<Lane>,
-    asked: &RunOnce,
-    key: &TurnKey,
+    (asked, key): (&RunOnce, &TurnKey),
 ) -> Answer {
     let refuse = |refusal: Refusal| packet::refusal(refusal, Some(key), Effects::default());
     let _journal = journal_file::lock_journal(ports, place, lane, key).map_err(refuse)?;
@@ -264,7 +258,7 @@ fn resume(
     journal_file::adopt_historical(ports, place, &loaded).map_err(refuse)?;
     let loaded = match loaded.journal {
         Some(_) => loaded,
-        None => reopen(ports, place, asked, loaded, key).map_err(refuse)?,
+        None => reopen((ports, place), asked, loaded, key).map_err(refuse)?,
     };
     let journal = loaded
         .journal
@@ -276,7 +270,7 @@ fn resume(
     }
     let recovery = recover::assess(journal, asked.retry);
     match &recovery {
-        Recovery::ReturnExisting(_) => replay(ports, place, &loaded, &recovery, asked.retry),
+        Recovery::ReturnExisting(_) => replay((ports, place), &loaded, &recovery, asked.retry),
         Recovery::Blocked(code) => {
             let refusal = Refusal::new(
                 *code,
@@ -286,7 +280,9 @@ fn resume(
                 refusal.with("recovery", recovery.to_value(asked.retry)),
             ))
         }
-        Recovery::Continue { .. } => go_on(ports, place, asked, loaded, &recovery).map_err(refuse),
+        Recovery::Continue { .. } => {
+            go_on((ports, place), asked, loaded, &recovery).map_err(refuse)
+        }
     }
 }
 
@@ -303,8 +299,7 @@ fn load(place: &Place, agent: &AgentId, key: &TurnKey) -> Answer<Loaded> {
 
 /// A kill between capture and journal left a row alone: its source is verified and the plan is made from it again.
 fn reopen(
-    ports: &Ports,
-    place: &mut Place,
+    (ports, place): (&Ports, &mut Place),
     asked: &RunOnce,
     loaded: Loaded,
     key: &TurnKey,
@@ -338,13 +333,17 @@ fn reopen(
             "the captured decision gives another Turn; run `loopx doctor`",
         ));
     }
-    capture::open_journal(ports, place, &mut writer, plan.stored(), key, loaded.row)
+    capture::open_journal(
+        (ports, place),
+        &mut writer,
+        plan.stored(),
+        (key, loaded.row),
+    )
 }
 
 /// Verifies what a host needs, then drives the phases.
 fn go_on(
-    ports: &Ports,
-    place: &mut Place,
+    (ports, place): (&Ports, &mut Place),
     asked: &RunOnce,
     mut loaded: Loaded,
     recovery: &Recovery,
@@ -369,8 +368,7 @@ fn go_on(
         bound = Some(verified.reference(place));
     }
     let effects = drive::phases(
-        ports,
-        place,
+        (ports, place),
         &asked.run,
         &mut loaded,
         drive::Start {
@@ -380,21 +378,21 @@ fn go_on(
         },
     )?;
     let reader = place.reader()?.ok_or_else(journal_file::inconsistent)?;
-    let mut answer = packet::execution(reader.rows(), &loaded, effects, recovery, asked.retry)?;
+    let mut answer = packet::execution(reader.rows(), &loaded, effects, (recovery, asked.retry))?;
     drop(reader);
     add_hooks(ports, place, &loaded, &mut answer);
     Ok(answer)
 }
 
 fn replay(
-    ports: &Ports,
-    place: &Place,
+    (ports, place): (&Ports, &Place),
     loaded: &Loaded,
     recovery: &Recovery,
     retry: bool,
 ) -> Answer {
     let reader = place.reader()?.ok_or_else(journal_file::inconsistent)?;
-    let mut answer = packet::execution(reader.rows(), loaded, Effects::default(), recovery, retry)?;
+    let mut answer =
+        packet::execution(reader.rows(), loaded, Effects::default(), (recovery, retry))?;
     drop(reader);
     add_hooks(ports, place, loaded, &mut answer);
     if let Ok(writer) = place.store.write() {

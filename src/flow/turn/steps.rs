@@ -30,8 +30,7 @@ use crate::workspace::env;
 
 /// Admits the Turn by today's state and anchors it; a refusal leaves the journal as it is.
 pub fn admit(
-    ports: &Ports,
-    place: &mut Place,
+    (ports, place): (&Ports, &mut Place),
     loaded: &Loaded,
     identity: &SettlementIdentity,
     question: &Question,
@@ -103,12 +102,10 @@ fn row_of(action: &str) -> Row {
 
 /// Runs one host on the captured decision and reads its answer.
 pub fn run_host(
-    ports: &Ports,
-    place: &Place,
+    (ports, place): (&Ports, &Place),
     run: &Run,
     loaded: &Loaded,
-    identity: &SettlementIdentity,
-    bound: &CaptureRef,
+    (identity, bound): (&SettlementIdentity, &CaptureRef),
 ) -> Answer<Event> {
     let journal = loaded
         .journal

@@ -46,7 +46,7 @@ impl<'a> Frontier<'a> {
         for todo in &snapshot.agent_todos {
             if !todo.is_monitor() {
                 frontier.work.push((todo, hold(snapshot, question, todo)));
-            } else if matches!(owner_hold(snapshot, question, todo), None)
+            } else if owner_hold(snapshot, question, todo).is_none()
                 && todo.status() == Status::Open
             {
                 frontier.monitors.push(todo);

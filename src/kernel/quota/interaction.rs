@@ -1,7 +1,7 @@
 //! The interaction contract: what the user, the agent and the command line are each told
 //! (docs/spec/kernel.md 6.6).
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::cooldown::Cooldown;
 use super::policy::QuotaState;
@@ -65,66 +65,46 @@ impl Interaction {
     }
 
     fn build(&self, snapshot: &Snapshot, verdict: &Verdict) -> Value {
-        let notify = if self.action_required {
-            "NOTIFY"
-        } else {
-            "DONT_NOTIFY"
-        };
-        let actions = if self.action_required {
-            user::actions(snapshot, verdict.quota)
-        } else {
-            Vec::new()
-        };
-        let mut packet = Map::new();
-        packet.insert(
-            "schema_version".to_owned(),
-            json!("loopx_interaction_contract_v0"),
-        );
-        packet.insert("mode".to_owned(), json!(self.mode));
-        let mut user_channel = json!({
-            "action_required": self.action_required, "notify": notify, "max_items": 3, "actions": actions,
-        });
-        if self.action_required {
-            user_channel["non_blocking"] = json!(self.delivery_allowed);
-            user_channel["reason"] = json!(verdict.row.reason());
-        }
-        packet.insert("user_channel".to_owned(), user_channel);
-        packet.insert(
-            "agent_channel".to_owned(),
-            json!({
+        let mut packet = json!({
+            "schema_version": "loopx_interaction_contract_v0",
+            "mode": self.mode,
+            "user_channel": self.user_channel(snapshot, verdict),
+            "agent_channel": {
                 "must_attempt": self.must_attempt, "delivery_allowed": self.delivery_allowed,
                 "quiet_noop_allowed": self.quiet_allowed, "primary_action": primary_action(snapshot, verdict),
-            }),
-        );
-        packet.insert(
-            "cli_channel".to_owned(),
-            json!({
+            },
+            "cli_channel": {
                 "next_cli_actions": self.next_cli_actions,
                 "spend_allowed_now": self.spends_now,
                 "spend_after_validation": self.spends_after_validation,
                 "spend_policy": spend_policy(self.spends_after_validation, self.spends_now),
-            }),
-        );
+            },
+        });
         if self.action_required && !self.must_attempt && is_gate_row(verdict) {
-            packet.insert(
-                "response_plan".to_owned(),
-                json!({
-                    "schema_version": "interaction_response_plan_v0", "kind": "surface_user_gate", "decision": "ask_user",
-                    "action_sequence": ["notify", "wait"], "silent_wait_allowed": false,
-                }),
-            );
+            packet["response_plan"] = json!({
+                "schema_version": "interaction_response_plan_v0", "kind": "surface_user_gate", "decision": "ask_user",
+                "action_sequence": ["notify", "wait"], "silent_wait_allowed": false,
+            });
         }
-        if let Some(intent) = snapshot
-            .intent
-            .as_ref()
-            .filter(|_| verdict.row == Row::CapabilityIntent)
-        {
-            packet.insert(
-                "pending_capability_intent".to_owned(),
-                Value::Object(intent.clone()),
-            );
+        let is_intent = verdict.row == Row::CapabilityIntent;
+        if let Some(intent) = snapshot.intent.as_ref().filter(|_| is_intent) {
+            packet["pending_capability_intent"] = Value::Object(intent.clone());
         }
-        Value::Object(packet)
+        packet
+    }
+
+    fn user_channel(&self, snapshot: &Snapshot, verdict: &Verdict) -> Value {
+        if !self.action_required {
+            return json!({"action_required": false, "notify": "DONT_NOTIFY", "max_items": 3, "actions": []});
+        }
+        json!({
+            "action_required": true,
+            "notify": "NOTIFY",
+            "max_items": 3,
+            "actions": user::actions(snapshot, verdict.quota),
+            "non_blocking": self.delivery_allowed,
+            "reason": verdict.row.reason(),
+        })
     }
 }
 
@@ -215,84 +195,51 @@ fn next_commands(snapshot: &Snapshot, question: &Question, verdict: &Verdict) ->
     let agent = question.agent.as_ref().map_or("", |agent| agent.as_str());
     match verdict.row {
         Row::CapabilityIntent => {
-            let command = snapshot
-                .intent
-                .as_ref()
-                .and_then(|intent| intent.get("command"))
-                .and_then(Value::as_str);
-            command.map(str::to_owned).into_iter().collect()
+            let intent = snapshot.intent.as_ref();
+            let command = intent.and_then(|intent| intent.get("command"));
+            let command = command.and_then(Value::as_str).map(str::to_owned);
+            command.into_iter().collect()
         }
         Row::UnsettledRecovery => verdict.owed.iter().map(neutral_owed_command).collect(),
-        Row::OperatorGate if snapshot.goal.missing_gates.is_empty() => Vec::new(),
         Row::OperatorGate => {
-            let gate = &snapshot.goal.missing_gates[0];
-            vec![shell_line(&words(&[
-                "loopx",
-                "operator-gate",
-                "--goal-id",
-                goal,
-                "--gate",
-                gate,
-                "--decision",
-                "approve",
-            ]))]
+            let gates = snapshot.goal.missing_gates.iter().take(1);
+            let approve = "loopx operator-gate --goal-id {} --gate {} --decision approve";
+            gates.map(|gate| command(approve, &[goal, gate])).collect()
         }
         row if !row.columns().should_run || agent.is_empty() => Vec::new(),
         Row::AutonomousReplan => {
-            let id = verdict
-                .obligation
-                .as_ref()
-                .map_or("", |obligation| obligation.id.as_str());
-            let refresh = [
-                "loopx",
-                "refresh-state",
-                "--goal-id",
-                goal,
-                "--agent-id",
-                agent,
-                "--replan-obligation-id",
-                id,
-            ];
-            vec![format!(
-                "{} --turn-instance-id <turn> --autonomous-replan-recorded --settle-turn",
-                shell_line(&words(&refresh))
-            )]
+            let obligation = verdict.obligation.as_ref();
+            let id = obligation.map_or("", |obligation| obligation.id.as_str());
+            let refresh = "loopx refresh-state --goal-id {} --agent-id {} --replan-obligation-id {} \
+                           --turn-instance-id <turn> --autonomous-replan-recorded --settle-turn";
+            vec![command(refresh, &[goal, agent, id])]
         }
         Row::SuccessorReplan => {
-            vec![format!(
-                "{} --text <text>",
-                shell_line(&words(&[
-                    "loopx",
-                    "todo",
-                    "add",
-                    "--goal-id",
-                    goal,
-                    "--role",
-                    "agent"
-                ]))
-            )]
+            let add = "loopx todo add --goal-id {} --role agent --text <text>";
+            vec![command(add, &[goal])]
         }
         _ => {
-            let todo = verdict
-                .selected
-                .as_ref()
-                .map_or("", |todo| todo.id().as_str());
-            let refresh = [
-                "loopx",
-                "refresh-state",
-                "--goal-id",
-                goal,
-                "--agent-id",
-                agent,
-                "--todo-id",
-                todo,
-            ];
-            vec![format!(
-                "{} --turn-instance-id <turn> --settle-turn",
-                shell_line(&words(&refresh))
-            )]
+            let selected = verdict.selected.as_ref();
+            let todo = selected.map_or("", |todo| todo.id().as_str());
+            let refresh = "loopx refresh-state --goal-id {} --agent-id {} --todo-id {} \
+                           --turn-instance-id <turn> --settle-turn";
+            vec![command(refresh, &[goal, agent, todo])]
         }
     }
+}
+
+/// Fills the blanks of a command line, each quoted as a shell needs it.
+fn command(template: &str, values: &[&str]) -> String {
+    let mut values = values.iter();
+    let filled: Vec<String> = template
+        .split(' ')
+        .filter(|word| !word.is_empty())
+        .map(|word| match word {
+            "{}" => shell_line(&[values.next().copied().unwrap_or_default().to_owned()]),
+            word => word.to_owned(),
+        })
+        .collect();
+    filled.join(" ")
 }
 
 /// The command that pays what an earlier Turn owes, bound to this registry and runtime root.

@@ -310,6 +310,11 @@ fn work(
     } else {
         packet.insert("replan_action_packet".to_owned(), Value::Null);
     }
+    row_facts(packet, snapshot, verdict);
+}
+
+/// What single rows add.
+fn row_facts(packet: &mut Map<String, Value>, snapshot: &Snapshot, verdict: &Verdict) {
     if verdict.row == Row::CapabilityRepair {
         let required = verdict
             .selected

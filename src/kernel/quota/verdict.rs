@@ -75,116 +75,31 @@ pub struct Columns {
 
 impl Row {
     /// The answer columns.
+    #[rustfmt::skip]
     pub fn columns(self) -> Columns {
-        let row = |decision, effective_action, should_run, mode, spends| Columns {
-            decision,
-            effective_action,
-            should_run,
-            mode,
-            spends,
+        let (decision, effective_action, should_run, mode, spends) = match self {
+            Row::Paused => ("skip", "quota_skip", false, "skip", false),
+            Row::BlockedHealth => ("skip", "blocked_health", false, "health_blocked", false),
+            Row::OperatorGate | Row::GateCoversAll => ("skip", "operator_gate_notify", false, "user_gate", false),
+            Row::Throttled => ("skip", "throttled_skip", false, "quota_throttled", false),
+            Row::BlockedWait => ("skip", "blocked_wait", false, "blocked_wait", false),
+            Row::NormalRun => ("run", "normal_run", true, "bounded_delivery", true),
+            Row::CapabilityRepair => ("repair_bridge", "capability_bridge_repair", true, "capability_bridge_repair", false),
+            Row::AutonomousReplan => ("autonomous_replan_required", "autonomous_replan_required", true, "autonomous_replan", true),
+            Row::TerminalNoFollowup => ("skip", "terminal_no_followup", false, "terminal_no_followup", false),
+            Row::GateFallback => ("safe_bypass_user_gate_fallback", "scoped_user_gate_fallback", true, "scoped_user_gate_fallback", true),
+            Row::ScopeWait => ("agent_scope_wait", "agent_scope_wait", false, "agent_scope_wait", false),
+            Row::ScopeExhausted => ("agent_scope_exhausted", "agent_scope_exhausted", false, "agent_scope_exhausted", false),
+            Row::ReassignmentRequired => ("reassignment_required", "reassignment_required", false, "reassignment_required", false),
+            Row::SuccessorReplan => ("successor_replan_required", "successor_replan_required", true, "successor_replan_required", true),
+            Row::MonitorDue => ("observe", "monitor_due", true, "monitor_due", true),
+            Row::MonitorQuiet => ("skip", "monitor_quiet_skip", false, "monitor_quiet_skip", false),
+            Row::MonitorOnly => ("skip", "agent_monitor_only", false, "agent_monitor_only", false),
+            Row::Settled => ("skip", "heartbeat_settled_skip", false, "heartbeat_settled_skip", false),
+            Row::UnsettledRecovery => ("run", "unsettled_host_turn_recovery", true, "unsettled_host_turn_recovery", false),
+            Row::CapabilityIntent => ("run", "governed_capability_intent", true, "bounded_delivery", false),
         };
-        match self {
-            Row::Paused => row("skip", "quota_skip", false, "skip", false),
-            Row::BlockedHealth => row("skip", "blocked_health", false, "health_blocked", false),
-            Row::OperatorGate | Row::GateCoversAll => {
-                row("skip", "operator_gate_notify", false, "user_gate", false)
-            }
-            Row::Throttled => row("skip", "throttled_skip", false, "quota_throttled", false),
-            Row::BlockedWait => row("skip", "blocked_wait", false, "blocked_wait", false),
-            Row::NormalRun => row("run", "normal_run", true, "bounded_delivery", true),
-            Row::CapabilityRepair => row(
-                "repair_bridge",
-                "capability_bridge_repair",
-                true,
-                "capability_bridge_repair",
-                false,
-            ),
-            Row::AutonomousReplan => row(
-                "autonomous_replan_required",
-                "autonomous_replan_required",
-                true,
-                "autonomous_replan",
-                true,
-            ),
-            Row::TerminalNoFollowup => row(
-                "skip",
-                "terminal_no_followup",
-                false,
-                "terminal_no_followup",
-                false,
-            ),
-            Row::GateFallback => row(
-                "safe_bypass_user_gate_fallback",
-                "scoped_user_gate_fallback",
-                true,
-                "scoped_user_gate_fallback",
-                true,
-            ),
-            Row::ScopeWait => row(
-                "agent_scope_wait",
-                "agent_scope_wait",
-                false,
-                "agent_scope_wait",
-                false,
-            ),
-            Row::ScopeExhausted => row(
-                "agent_scope_exhausted",
-                "agent_scope_exhausted",
-                false,
-                "agent_scope_exhausted",
-                false,
-            ),
-            Row::ReassignmentRequired => row(
-                "reassignment_required",
-                "reassignment_required",
-                false,
-                "reassignment_required",
-                false,
-            ),
-            Row::SuccessorReplan => row(
-                "successor_replan_required",
-                "successor_replan_required",
-                true,
-                "successor_replan_required",
-                true,
-            ),
-            Row::MonitorDue => row("observe", "monitor_due", true, "monitor_due", true),
-            Row::MonitorQuiet => row(
-                "skip",
-                "monitor_quiet_skip",
-                false,
-                "monitor_quiet_skip",
-                false,
-            ),
-            Row::MonitorOnly => row(
-                "skip",
-                "agent_monitor_only",
-                false,
-                "agent_monitor_only",
-                false,
-            ),
-            Row::Settled => row(
-                "skip",
-                "heartbeat_settled_skip",
-                false,
-                "heartbeat_settled_skip",
-                false,
-            ),
-            Row::UnsettledRecovery => row(
-                "run",
-                "unsettled_host_turn_recovery",
-                true,
-                "unsettled_host_turn_recovery",
-                false,
-            ),
-            Row::CapabilityIntent => row(
-                "run",
-                "governed_capability_intent",
-                true,
-                "bounded_delivery",
-                false,
-            ),
-        }
+        Columns { decision, effective_action, should_run, mode, spends }
     }
 
     /// One sentence on why.

@@ -99,7 +99,7 @@ pub struct Journal {
 
 impl Journal {
     /// A fresh journal over a stored plan.
-    pub fn open(key: &TurnKey, goal: &GoalId, host: &str, plan: Value, capture: Value) -> Self {
+    pub fn open(key: &TurnKey, (goal, host): (&GoalId, &str), plan: Value, capture: Value) -> Self {
         let mut body = json!({
             "schema_version": "loopx_turn_journal_v0",
             "turn_key": key,
@@ -206,49 +206,71 @@ impl Journal {
 pub fn advance(journal: Journal, event: Event) -> Result<Journal, IllegalEvent> {
     let status = journal.status().ok_or(IllegalEvent)?;
     let done = journal.phases().ok_or(IllegalEvent)?;
-    let is_open = status == Status::InProgress;
-    Ok(match event {
-        Event::Admitted(admission) if is_open && done == 0 => journal.with("admission", admission),
-        Event::HostStarting if is_open && done == 0 => {
-            let attempts = journal.attempts() + 1;
-            journal
-                .with("host_attempt_count", json!(attempts))
-                .without("host_failure")
+    match (status, event) {
+        (Status::Failed, Event::Retried) => Ok(reopened(journal, done)),
+        (Status::InProgress, event) if done < 3 => before_writeback(journal, done, event),
+        (_, event) => from_writeback(journal, (status, done), event),
+    }
+}
+
+/// Host, typed result and validation.
+fn before_writeback(journal: Journal, done: usize, event: Event) -> Result<Journal, IllegalEvent> {
+    Ok(match (done, event) {
+        (0, Event::Admitted(admission)) => journal.with("admission", admission),
+        (0, Event::HostStarting) => {
+            let attempts = json!(journal.attempts() + 1);
+            let journal = journal.with("host_attempt_count", attempts);
+            journal.without("host_failure")
         }
-        Event::ResultAccepted(result) if is_open && done == 0 => {
+        (0, Event::ResultAccepted(result)) => {
             let kind = result.get("result_kind").cloned().unwrap_or(Value::Null);
-            journal
-                .with("host_result", result)
-                .with("result_kind", kind)
-                .complete("typed_result")
-                .without("reason")
+            let journal = journal.with("host_result", result);
+            let journal = journal.with("result_kind", kind).without("reason");
+            journal.complete("typed_result")
         }
-        Event::HostFailed {
-            failure,
-            error_code,
-        } if is_open && done == 0 => {
-            let failed = journal
-                .with("host_failure", failure)
-                .with("result_kind", json!("host_failure"));
-            let failed = failed
-                .with("reason", json!("host_failure"))
-                .status_set(Status::Failed);
-            match error_code {
-                Some(code) => failed
-                    .with("error_code", json!(code))
-                    .with("validation_stage", json!("host_result_contract")),
-                None => failed,
-            }
-        }
-        Event::Validated(receipt) if is_open && done == 2 => journal
+        (
+            0,
+            Event::HostFailed {
+                failure,
+                error_code,
+            },
+        ) => host_failed(journal, failure, error_code),
+        (2, Event::Validated(receipt)) => journal
             .with("task_validation", receipt)
             .without("validation_stage")
             .complete("validation"),
-        Event::ValidationFailed(receipt) if is_open && done == 2 => journal
+        (2, Event::ValidationFailed(receipt)) => journal
             .with("task_validation", receipt)
             .with("validation_stage", json!("task_postcondition"))
             .with("reason", json!("validation_failed"))
             .status_set(Status::Failed),
+        _ => return Err(IllegalEvent),
+    })
+}
+
+fn host_failed(journal: Journal, failure: Value, error_code: Option<String>) -> Journal {
+    let failed = journal
+        .with("host_failure", failure)
+        .with("result_kind", json!("host_failure"))
+        .with("reason", json!("host_failure"))
+        .status_set(Status::Failed);
+    match error_code {
+        Some(code) => failed
+            .with("error_code", json!(code))
+            .with("validation_stage", json!("host_result_contract")),
+        None => failed,
+    }
+}
+
+/// Writeback, spend, closeout and scheduler.
+fn from_writeback(
+    journal: Journal,
+    (status, done): (Status, usize),
+    event: Event,
+) -> Result<Journal, IllegalEvent> {
+    let is_open = status == Status::InProgress;
+    let is_waiting = status == Status::SchedulerActionRequired && done == 5;
+    Ok(match event {
         Event::Stopped if is_open && done == 3 => journal.status_set(Status::Stopped),
         Event::WrittenBack(writeback) if is_open && done == 3 => journal
             .with("writeback", writeback)
@@ -257,29 +279,23 @@ pub fn advance(journal: Journal, event: Event) -> Result<Journal, IllegalEvent> 
             .with("quota_spend", spend)
             .complete("quota_spend")
             .status_set(Status::SchedulerActionRequired),
-        Event::ClosedOut(receipt) if status == Status::SchedulerActionRequired && done == 5 => {
-            journal.with("terminal_closeout", receipt)
-        }
+        Event::ClosedOut(receipt) if is_waiting => journal.with("terminal_closeout", receipt),
+        Event::Acknowledged(scheduler) if is_waiting => journal
+            .with("scheduler", scheduler)
+            .complete("scheduler_ack")
+            .without("reason")
+            .status_set(Status::Committed),
         Event::SettlementFailed {
             result_kind,
             reason,
-        } if matches!(done, 3..=5) && status != Status::Committed => journal
-            .with("reason", json!(reason))
-            .with(
-                "settlement_result",
-                json!({"ok": false, "failure": {"kind": reason, "result_kind": result_kind}}),
-            )
-            .status_set(Status::Failed),
-        Event::Acknowledged(scheduler)
-            if status == Status::SchedulerActionRequired && done == 5 =>
-        {
+        } if (is_open && matches!(done, 3 | 4)) || is_waiting => {
+            let failure = json!({"kind": reason, "result_kind": result_kind});
+            let result = json!({"ok": false, "failure": failure});
             journal
-                .with("scheduler", scheduler)
-                .complete("scheduler_ack")
-                .without("reason")
-                .status_set(Status::Committed)
+                .with("reason", json!(reason))
+                .with("settlement_result", result)
+                .status_set(Status::Failed)
         }
-        Event::Retried if status == Status::Failed => reopened(journal, done),
         _ => return Err(IllegalEvent),
     })
 }
@@ -309,8 +325,7 @@ mod tests {
         let key = TurnKey::new(format!("sha256:{}", "0".repeat(64))).unwrap();
         Journal::open(
             &key,
-            &GoalId::new("g").unwrap(),
-            "generic-cli",
+            (&GoalId::new("g").unwrap(), "generic-cli"),
             json!({}),
             json!({}),
         )

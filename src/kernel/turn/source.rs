@@ -230,8 +230,7 @@ pub fn decision_of(source: &Value) -> &Map<String, Value> {
 pub fn compose(
     decision: &Map<String, Value>,
     expected: (&str, &str),
-    surface: &Surface,
-    receipt: Option<&SettlementIdentity>,
+    (surface, receipt): (&Surface, Option<&SettlementIdentity>),
     observed_at: Timestamp,
 ) -> Result<CompleteSource, Refusal> {
     check_identity(decision, expected)?;
@@ -481,8 +480,7 @@ mod tests {
         compose(
             decision,
             ("g", "lane-a"),
-            &surface,
-            None,
+            (&surface, None),
             Timestamp::parse("2026-01-01T00:00:00Z").unwrap(),
         )
     }

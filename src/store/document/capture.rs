@@ -29,8 +29,7 @@ pub enum Found {
 pub fn publish(
     root: &Path,
     goal: &GoalId,
-    turn_hex: &str,
-    name: &str,
+    (turn_hex, name): (&str, &str),
     bytes: &[u8],
 ) -> Result<String, StoreError> {
     let rel_path = format!("{turn_hex}/{name}");
@@ -160,7 +159,7 @@ mod tests {
     fn only_the_exact_private_bytes_below_the_root_are_given_back() {
         let folder = tempfile::tempdir().unwrap();
         let goal = GoalId::new("g").unwrap();
-        let rel = publish(folder.path(), &goal, "ab", "cd", b"{}").unwrap();
+        let rel = publish(folder.path(), &goal, ("ab", "cd"), b"{}").unwrap();
         let row_of = |rel: &str| row(b"{}", rel);
         assert_eq!(
             read(folder.path(), &goal, &row_of(&rel)).unwrap(),

@@ -171,8 +171,7 @@ impl GoalTx<'_> {
     /// Stores an accepted acknowledgement.
     pub fn put_ack(
         &self,
-        agent: &AgentId,
-        obligation: &ReplanObligationId,
+        (agent, obligation): (&AgentId, &ReplanObligationId),
         run: (&str, i64),
         ack: &Value,
     ) -> Result<(), StoreError> {
