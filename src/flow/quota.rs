@@ -385,19 +385,7 @@ pub fn record_admission(
         drop(tx);
         return Ok(replayed);
     }
-    let draft = EventDraft::new("quota_should_run", facts.action)
-        .agent(Some(wanted.agent.as_str()))
-        .todo(wanted.binding.todo().map(|todo| todo.as_str()))
-        .run(Some(wanted.instance.as_str()))
-        .status(facts.status.unwrap_or(facts.action))
-        .detail("binding_kind", wanted.binding.kind())
-        .detail("effective_action", facts.action)
-        .detail("should_run", facts.should_run);
-    let draft = match &facts.capture_id {
-        Some(capture_id) => draft.detail("capture_id", capture_id.as_str()),
-        None => draft,
-    };
-    let event = tx.event(draft)?;
+    let event = tx.event(admission_event(wanted, facts))?;
     let (status, event_id, recorded_at) = match stored {
         None => ("committed", event.event_id, event.recorded_at.to_string()),
         Some(stored) => ("upgraded", stored.event_id, stored.recorded_at),
@@ -419,6 +407,21 @@ pub fn record_admission(
         event_id,
         recorded_at,
     })
+}
+
+fn admission_event(wanted: &SettlementIdentity, facts: &ReceiptFacts) -> EventDraft {
+    let draft = EventDraft::new("quota_should_run", facts.action)
+        .agent(Some(wanted.agent.as_str()))
+        .todo(wanted.binding.todo().map(|todo| todo.as_str()))
+        .run(Some(wanted.instance.as_str()))
+        .status(facts.status.unwrap_or(facts.action))
+        .detail("binding_kind", wanted.binding.kind())
+        .detail("effective_action", facts.action)
+        .detail("should_run", facts.should_run);
+    match &facts.capture_id {
+        Some(capture_id) => draft.detail("capture_id", capture_id.as_str()),
+        None => draft,
+    }
 }
 
 /// The stored admission, when it answers this one; `None` when an unbound one is to be upgraded.

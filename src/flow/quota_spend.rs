@@ -6,7 +6,7 @@ use super::mode::Mode;
 use super::open::{self, Answer, Place};
 use super::ports::Ports;
 use super::quota::registry_refusal;
-use super::settle::{self, SpendAsk};
+use super::settle;
 use super::{snapshot, todo as todo_flow};
 use crate::contract::error::ErrorCode;
 use crate::contract::event::EventDraft;
@@ -21,7 +21,7 @@ use crate::kernel::quota::snapshot::{Question, STANDARD_CAPABILITIES};
 use crate::store::document::registry::Registry;
 use crate::store::journal::run::RunKey;
 use crate::store::journal::settlement::{Spend, Writeback};
-use crate::store::state::{Reader, Rows, Store};
+use crate::store::state::{GoalTx, Reader, Rows, Store};
 
 /// One spend as the command line asks for it.
 #[derive(Clone, Debug)]
@@ -45,56 +45,50 @@ pub fn spend(ports: &Ports, mode: Mode, asked: &SpendRequest) -> Answer {
         place.require_actor(agent, ErrorCode::ActorNotRegistered)?;
     }
     let question = question(ports, &place, asked.agent.as_ref());
-    let missing = || {
-        let text = "there is no admission or writeback to spend for; run `loopx quota should-run` and `loopx refresh-state` first";
-        settle::failed(Refusal::new(ErrorCode::ReceiptMissing, text), "quota_spend")
-    };
     let reader = place.reader()?;
     let rows = reader.as_ref().map(Reader::rows);
-    let identity = match (&asked.identity, asked.source.as_str(), rows) {
-        (Some(identity), ..) => Some(identity.clone()),
-        (None, "heartbeat", Some(rows)) => Some(newest_turn(rows, asked)?.ok_or_else(missing)?),
-        (None, "heartbeat", None) => return Err(missing()),
-        (None, ..) => None,
-    };
-    let Some(identity) = identity else {
+    let Some(identity) = turn_of(rows, asked)? else {
         return unbound((ports, mode), &mut place, asked, &question);
     };
-    let rows = rows.ok_or_else(missing)?;
+    let rows = rows.ok_or_else(nothing_to_spend_for)?;
     check_turn(rows, (&place, &question), &identity, mode)?;
     if mode.is_preview() {
-        let window = snapshot::spent(rows, &place.goal, &question)?;
-        return Ok(spend_packet(
-            (asked, mode),
-            Some(&identity),
-            (window.slots, window.slots + 1),
-            None,
-        ));
+        let before = snapshot::spent(rows, &place.goal, &question)?.slots;
+        let slots = (before, before + 1);
+        return Ok(spend_packet((asked, mode), Some(&identity), slots, None));
     }
     drop(reader);
     let mut writer = place.writer(ports)?;
     let mut tx = place.begin(ports, &mut writer)?;
-    let ask = SpendAsk {
-        identity: &identity,
-        source: "heartbeat",
-        effect_ref: None,
-    };
-    let spent = settle::spend_in(&mut tx, &place.goal, &question, &ask)
-        .map_err(|refusal| settle::failed(refusal, "quota_spend"))?;
+    let spent = settle::spend_by_agent(&mut tx, &place.goal, &question, &identity)?;
     tx.commit()?;
     crate::failpoint!(Point::SpendCommitted);
     writer.bring_up_exports(&asked.goal, ports.now);
     let steps = settle::steps(writer.rows(), &identity)?;
     let done = Some((spent.generated_at.as_str(), !spent.is_replay));
-    let mut packet = spend_packet(
-        (asked, mode),
-        Some(&identity),
-        (spent.before, spent.after),
-        done,
-    );
+    let slots = (spent.before, spent.after);
+    let mut packet = spend_packet((asked, mode), Some(&identity), slots, done);
     packet["settlement_result"] = settle::settlement_result(writer.rows(), &identity)?;
     packet["settlement_progress"] = settle::progress(&steps, "heartbeat");
     Ok(packet)
+}
+
+/// The Turn a spend is for; none for a spend of another source without one.
+fn turn_of(rows: Option<Rows<'_>>, asked: &SpendRequest) -> Answer<Option<SettlementIdentity>> {
+    match (&asked.identity, asked.source.as_str(), rows) {
+        (Some(identity), ..) => Ok(Some(identity.clone())),
+        (None, "heartbeat", Some(rows)) => {
+            let newest = newest_turn(rows, asked)?;
+            newest.ok_or_else(nothing_to_spend_for).map(Some)
+        }
+        (None, "heartbeat", None) => Err(nothing_to_spend_for()),
+        (None, ..) => Ok(None),
+    }
+}
+
+fn nothing_to_spend_for() -> Refusal {
+    let text = "there is no admission or writeback to spend for; run `loopx quota should-run` and `loopx refresh-state` first";
+    settle::failed(Refusal::new(ErrorCode::ReceiptMissing, text), "quota_spend")
 }
 
 fn check_turn(
@@ -162,56 +156,56 @@ fn unbound(
             None,
         ));
     }
+    let at = append_unbound((ports, place), asked, question, before)?;
+    let slots = (before, before + asked.slots);
+    Ok(spend_packet((asked, mode), None, slots, Some((&at, true))))
+}
+
+/// Appends a spend without a Turn; the cap is looked at once more inside the transaction.
+fn append_unbound(
+    (ports, place): (&Ports, &mut Place),
+    asked: &SpendRequest,
+    question: &Question,
+    before: i64,
+) -> Answer<String> {
+    let failed = |refusal| settle::failed(refusal, "quota_spend");
     let mut writer = place.writer(ports)?;
     let mut tx = place.begin(ports, &mut writer)?;
-    settle::may_spend(
-        &place.goal,
-        snapshot::spent(tx.rows(), &place.goal, question)?,
-        asked.slots,
-    )
-    .map_err(failed)?;
+    let window = snapshot::spent(tx.rows(), &place.goal, question)?;
+    settle::may_spend(&place.goal, window, asked.slots).map_err(failed)?;
     let agent = asked.agent.as_ref().map(AgentId::as_str);
     let at = tx.rows().free_run_instant(&asked.goal, ports.now)?;
-    let event = tx.event(
-        EventDraft::new("quota_spend", "slots spent")
-            .agent(agent)
-            .status("spent")
-            .detail("slots", asked.slots)
-            .detail("source", asked.source.as_str()),
-    )?;
-    let mut record = Map::new();
+    let draft = EventDraft::new("quota_spend", "slots spent")
+        .agent(agent)
+        .status("spent")
+        .detail("slots", asked.slots)
+        .detail("source", asked.source.as_str());
+    let event = tx.event(draft)?;
+    let effect_id = format!("unbound:{}", event.event_id);
     let quota_event = json!({
         "event_type": "spend", "source": asked.source, "slots": asked.slots, "before": {"spent_slots": before},
         "after": {"spent_slots": before + asked.slots},
     });
+    let mut record = Map::new();
     record.insert("quota_event".to_owned(), quota_event);
-    let effect_id = format!("unbound:{}", event.event_id);
-    let run = tx.put_run(
-        RunKey {
-            agent_id: agent,
-            classification: "quota_slot_spent",
-            effect_id: Some(&effect_id),
-        },
-        at,
-        record,
-    )?;
+    let key = RunKey {
+        agent_id: agent,
+        classification: "quota_slot_spent",
+        effect_id: Some(&effect_id),
+    };
+    let generated_at = tx.put_run(key, at, record)?.generated_at.to_string();
     let spend = Spend {
         effect_id,
         agent_id: agent.map(str::to_owned),
         slots: asked.slots,
         source: asked.source.clone(),
-        run_generated_at: run.generated_at.to_string(),
+        run_generated_at: generated_at.clone(),
         event_id: event.event_id,
     };
     tx.put_spend(&spend, at)?;
     tx.commit()?;
     writer.bring_up_exports(&asked.goal, ports.now);
-    Ok(spend_packet(
-        (asked, mode),
-        None,
-        (before, before + asked.slots),
-        Some((&spend.run_generated_at, true)),
-    ))
+    Ok(generated_at)
 }
 
 fn spend_packet(
@@ -346,16 +340,26 @@ pub fn monitor_poll(ports: &Ports, mode: Mode, goal: &GoalId, asked: &Poll) -> A
     }
     let mut writer = place.writer(ports)?;
     let mut tx = place.begin(ports, &mut writer)?;
-    let before = tx
-        .rows()
-        .todo(goal, &asked.todo)?
-        .ok_or_else(|| todo_flow::unknown_todo(&asked.todo))?
-        .todo;
+    record_poll(&mut tx, goal, asked, identity.as_ref())?;
+    tx.commit()?;
+    writer.bring_up_exports(goal, ports.now);
+    Ok(packet(true))
+}
+
+fn record_poll(
+    tx: &mut GoalTx<'_>,
+    goal: &GoalId,
+    asked: &Poll,
+    identity: Option<&SettlementIdentity>,
+) -> Answer<()> {
+    let stored = tx.rows().todo(goal, &asked.todo)?;
+    let unknown = || todo_flow::unknown_todo(&asked.todo);
+    let before = stored.ok_or_else(unknown)?.todo;
     let mut after = before.clone();
     if let Some(next) = &asked.next_due_at {
         after.set("next_due_at", json!(next));
     }
-    crate::kernel::todo::touch(&mut after, Some(&asked.agent), ports.now);
+    crate::kernel::todo::touch(&mut after, Some(&asked.agent), tx.now());
     let instance = asked.instance.as_ref().map(|instance| instance.as_str());
     let draft = EventDraft::new("quota_monitor_poll", "monitor looked at")
         .agent(Some(asked.agent.as_str()))
@@ -363,41 +367,47 @@ pub fn monitor_poll(ports: &Ports, mode: Mode, goal: &GoalId, asked: &Poll) -> A
         .status(asked.result);
     let event = tx.event(draft.todo(Some(asked.todo.as_str())))?;
     tx.update_todo(&before, &after, None)?;
-    if let Some(identity) = &identity {
-        let effect = identity.effect_id();
-        let at = tx.rows().free_run_instant(goal, ports.now)?;
-        let mut record = Map::new();
-        record.insert("result".to_owned(), json!(asked.result));
-        record.insert("settlement_identity".to_owned(), identity.to_value());
-        let key = RunKey {
-            agent_id: Some(asked.agent.as_str()),
-            classification: "monitor_poll",
-            effect_id: Some(&effect),
-        };
-        let run = tx.put_run(key, at, record)?;
-        let mut body = Map::new();
-        body.insert("identity".to_owned(), identity.to_value());
-        let writeback = Writeback {
-            effect_id: effect.clone(),
-            instance: identity.instance.to_string(),
-            run_generated_at: run.generated_at.to_string(),
-            run_seq: run.seq,
-            event_id: event.event_id,
-            closeout_kind: Some("committed_monitor_poll".to_owned()),
-            mutation_digest: String::new(),
-            vision_digest: None,
-            body,
-        };
-        tx.put_writeback(&asked.agent, &writeback)?;
-        tx.put_step(
-            &effect,
-            "durable_writeback",
-            Some(&writeback.run_generated_at),
-        )?;
+    match identity {
+        Some(identity) => close_by_poll(tx, identity, asked.result, event.event_id),
+        None => Ok(()),
     }
-    tx.commit()?;
-    writer.bring_up_exports(goal, ports.now);
-    Ok(packet(true))
+}
+
+/// A committed poll is the closeout of its Turn: nothing is spent.
+fn close_by_poll(
+    tx: &mut GoalTx<'_>,
+    identity: &SettlementIdentity,
+    result: &str,
+    event_id: String,
+) -> Answer<()> {
+    let effect = identity.effect_id();
+    let at = tx.rows().free_run_instant(&identity.goal, tx.now())?;
+    let mut record = Map::new();
+    record.insert("result".to_owned(), json!(result));
+    record.insert("settlement_identity".to_owned(), identity.to_value());
+    let key = RunKey {
+        agent_id: Some(identity.agent.as_str()),
+        classification: "monitor_poll",
+        effect_id: Some(&effect),
+    };
+    let run = tx.put_run(key, at, record)?;
+    let mut body = Map::new();
+    body.insert("identity".to_owned(), identity.to_value());
+    let generated_at = run.generated_at.to_string();
+    let writeback = Writeback {
+        effect_id: effect.clone(),
+        instance: identity.instance.to_string(),
+        run_generated_at: generated_at.clone(),
+        run_seq: run.seq,
+        event_id,
+        closeout_kind: Some("committed_monitor_poll".to_owned()),
+        mutation_digest: String::new(),
+        vision_digest: None,
+        body,
+    };
+    tx.put_writeback(&identity.agent, &writeback)?;
+    tx.put_step(&effect, "durable_writeback", Some(&generated_at))?;
+    Ok(())
 }
 
 /// Ranks goals by what they need: first those a person has to look at.

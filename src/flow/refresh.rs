@@ -10,7 +10,7 @@ use super::hooks;
 use super::mode::Mode;
 use super::open::{self, Answer, Place};
 use super::ports::Ports;
-use super::settle::{self, SpendAsk, Spent1};
+use super::settle::{self, Spent1};
 use super::state_file;
 use super::writeback::{self, Ask, Written};
 use crate::contract::error::ErrorCode;
@@ -305,54 +305,30 @@ fn append(
 ) -> Answer<Done> {
     let mut tx = place.begin(ports, writer)?;
     let content = content_of(tx.rows(), asked)?;
-    if let Some(identity) = &asked.identity {
-        // Another process may have written this Turn back since it was looked at.
-        let steps = settle::steps(tx.rows(), identity)?;
-        if steps.writeback.is_some() {
-            let recovered = recovery(tx.rows(), asked, identity, &steps)
-                .map_err(|refusal| settle::failed(refusal, "durable_writeback"))?;
-            if recovered == Recovery::Replay {
-                drop(tx);
-                return stored(writer.rows(), identity, false);
-            }
-        }
-    }
-    let is_blocked_closeout =
-        asked.identity.is_some() && content.outcome.as_deref() == Some("outcome_gap");
-    if asked.settle
-        && let Some(identity) = &asked.identity
-    {
-        let admission = settle::require_admission(tx.rows(), identity)?;
-        if !admission.is_spendable {
-            let text =
-                "the admitted mode does not spend and nothing was written; leave --settle-turn out";
-            return Err(settle::failed(
-                Refusal::new(ErrorCode::SettleTurnNotSpendable, text),
-                "quota_spend",
-            ));
-        }
-    }
-    let ask = Ask {
-        identity: asked.identity.as_ref(),
-        agent: asked.agent.as_ref(),
-        content: &content,
-        completion: None,
-        closeout_kind: is_blocked_closeout.then_some(BLOCKED_CLOSEOUT),
-        more: Map::new(),
-    };
-    let written = writeback::write_back(&mut tx, place, question, &ask)?;
-    let spent = match &asked.identity {
-        Some(identity) if asked.settle => {
-            let spend = SpendAsk {
-                identity,
-                source: "heartbeat",
-                effect_ref: None,
+    // Another process may have written this Turn back since it was looked at.
+    let written = match &asked.identity {
+        Some(identity) if is_written_back(tx.rows(), asked, identity)? => None,
+        _ => {
+            check_spendable(tx.rows(), asked)?;
+            let gap = asked.identity.is_some() && content.outcome.as_deref() == Some("outcome_gap");
+            let ask = Ask {
+                identity: asked.identity.as_ref(),
+                agent: asked.agent.as_ref(),
+                content: &content,
+                completion: None,
+                closeout_kind: gap.then_some(BLOCKED_CLOSEOUT),
+                more: Map::new(),
             };
-            Some(
-                settle::spend_in(&mut tx, &place.goal, question, &spend)
-                    .map_err(|refusal| settle::failed(refusal, "quota_spend"))?,
-            )
+            Some(writeback::write_back(&mut tx, place, question, &ask)?)
         }
+    };
+    let spent = match &asked.identity {
+        Some(identity) if asked.settle => Some(settle::spend_by_agent(
+            &mut tx,
+            &place.goal,
+            question,
+            identity,
+        )?),
         _ => None,
     };
     tx.commit()?;
@@ -360,11 +336,37 @@ fn append(
     if spent.is_some() {
         crate::failpoint!(Point::SpendCommitted);
     }
-    Ok(Done {
-        body: body(&written),
-        appended: true,
-        spent,
-    })
+    let mut done = match (&written, &asked.identity) {
+        (None, Some(identity)) => stored(writer.rows(), identity, false)?,
+        (written, _) => Done {
+            body: written.as_ref().map(body).unwrap_or_default(),
+            appended: true,
+            spent: None,
+        },
+    };
+    done.spent = spent;
+    Ok(done)
+}
+
+/// True when this exact refresh is committed already.
+fn is_written_back(rows: Rows<'_>, asked: &Refresh, identity: &SettlementIdentity) -> Answer<bool> {
+    let failed = |refusal| settle::failed(refusal, "durable_writeback");
+    let steps = settle::steps(rows, identity)?;
+    let recovered = recovery(rows, asked, identity, &steps).map_err(failed)?;
+    Ok(recovered == Recovery::Replay)
+}
+
+/// `--settle-turn` needs an admitted mode that spends; otherwise nothing is written at all.
+fn check_spendable(rows: Rows<'_>, asked: &Refresh) -> Answer<()> {
+    let Some(identity) = asked.identity.as_ref().filter(|_| asked.settle) else {
+        return Ok(());
+    };
+    if settle::require_admission(rows, identity)?.is_spendable {
+        return Ok(());
+    }
+    let text = "the admitted mode does not spend and nothing was written; leave --settle-turn out";
+    let refusal = Refusal::new(ErrorCode::SettleTurnNotSpendable, text);
+    Err(settle::failed(refusal, "quota_spend"))
 }
 
 fn body(written: &Written) -> Map<String, Value> {
@@ -442,13 +444,7 @@ fn replay(
     let steps = settle::steps(writer.rows(), identity)?;
     if asked.settle && (steps.spend.is_none() || steps.spend_lacks_event) {
         let mut tx = place.begin(ports, &mut writer)?;
-        let spend = SpendAsk {
-            identity,
-            source: "heartbeat",
-            effect_ref: None,
-        };
-        let spent = settle::spend_in(&mut tx, &place.goal, question, &spend)
-            .map_err(|refusal| settle::failed(refusal, "quota_spend"))?;
+        let spent = settle::spend_by_agent(&mut tx, &place.goal, question, identity)?;
         tx.commit()?;
         crate::failpoint!(Point::SpendCommitted);
         done.spent = Some(spent);

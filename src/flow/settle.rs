@@ -203,6 +203,21 @@ pub fn spend_in(
     append_spend(tx, asked, writeback, window)
 }
 
+/// The spend as an agent asks for it from the command line.
+pub fn spend_by_agent(
+    tx: &mut GoalTx<'_>,
+    goal: &Goal,
+    question: &Question,
+    identity: &SettlementIdentity,
+) -> Answer<Spent1> {
+    let asked = SpendAsk {
+        identity,
+        source: "heartbeat",
+        effect_ref: None,
+    };
+    spend_in(tx, goal, question, &asked).map_err(|refusal| failed(refusal, "quota_spend"))
+}
+
 /// Refuses a debit of a paused goal, and one beyond the cap.
 pub fn may_spend(goal: &Goal, window: Spent, slots: i64) -> Answer<()> {
     if let QuotaState::Paused(cause) = policy::state(goal, window) {

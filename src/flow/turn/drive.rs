@@ -22,7 +22,7 @@ use crate::kernel::todo;
 use crate::kernel::turn::envelope::CaptureRef;
 use crate::kernel::turn::journal::{Event, Journal, Status};
 use crate::store::StoreError;
-use crate::store::state::GoalTx;
+use crate::store::state::{GoalTx, Writer};
 
 /// How hosts and validators of this call are run.
 #[derive(Clone, Debug)]
@@ -58,85 +58,95 @@ pub fn phases(
     loaded: &mut Loaded,
     start: Start<'_>,
 ) -> Answer<Effects> {
-    let mut effects = Effects::default();
     let mut writer = place.writer(ports)?;
     let was_waiting = journal(loaded)?.status() == Some(Status::SchedulerActionRequired);
     if start.retries {
-        journal_file::step(
-            (ports, place),
-            &mut writer,
-            loaded,
-            (|_| Ok(vec![Event::Retried]), None),
-        )?;
+        record((ports, place), &mut writer, loaded, Event::Retried)?;
     }
     let identity = journal_file::identity_of(journal(loaded)?.plan())
         .ok_or_else(journal_file::inconsistent)?;
     let question = question(ports, place, &identity);
+    let mut effects = Effects::default();
     if let Some(bound) = &start.bound {
         steps::admit((ports, place), loaded, &identity, &question)?;
-        journal_file::step(
-            (ports, place),
-            &mut writer,
-            loaded,
-            (|_| Ok(vec![Event::HostStarting]), None),
-        )?;
+        record((ports, place), &mut writer, loaded, Event::HostStarting)?;
         effects.host_invoked = true;
         let outcome = steps::run_host((ports, place), run, loaded, (&identity, bound))?;
-        journal_file::step(
-            (ports, place),
-            &mut writer,
-            loaded,
-            (|_| Ok(vec![outcome]), None),
-        )?;
+        record((ports, place), &mut writer, loaded, outcome)?;
         crate::failpoint!(Point::TypedResultStored);
     }
-    loop {
+    let turn = Settling {
+        ports,
+        place,
+        identity: &identity,
+        question: &question,
+        was_waiting,
+    };
+    while turn.next(&mut writer, loaded, (run, &mut effects))? {}
+    writer.bring_up_exports(&place.goal.id, ports.now);
+    Ok(effects)
+}
+
+/// Records one event of the journal alone.
+fn record(
+    desk: (&Ports, &Place),
+    writer: &mut Writer,
+    loaded: &mut Loaded,
+    event: Event,
+) -> Answer<()> {
+    journal_file::step(desk, writer, loaded, (|_| Ok(vec![event]), None))
+}
+
+/// A Turn whose typed result is stored.
+struct Settling<'a> {
+    ports: &'a Ports,
+    place: &'a Place,
+    identity: &'a SettlementIdentity,
+    question: &'a Question,
+    was_waiting: bool,
+}
+
+impl Settling<'_> {
+    /// Performs and records the next step; `false` when there is none for this call.
+    fn next(
+        &self,
+        writer: &mut Writer,
+        loaded: &mut Loaded,
+        (run, effects): (&Run, &mut Effects),
+    ) -> Answer<bool> {
+        let desk = (self.ports, self.place);
+        let named = (self.identity, self.question);
         let now = journal(loaded)?;
         match (now.status(), now.phases()) {
             (Some(Status::InProgress), Some(2)) => {
-                let events = steps::validate(ports, run, now)?;
-                journal_file::step((ports, place), &mut writer, loaded, (|_| Ok(events), None))?;
+                let events = steps::validate(self.ports, run, now)?;
+                journal_file::step(desk, writer, loaded, (|_| Ok(events), None))?;
                 crate::failpoint!(Point::ValidationStored);
             }
             (Some(Status::InProgress), Some(3)) => {
-                let written =
-                    write_back((ports, place), &mut writer, loaded, (&identity, &question));
-                effects.state_written |= settled_or_failed(
-                    (ports, place),
-                    &mut writer,
-                    loaded,
-                    (written, "writeback_failed"),
-                )?;
+                let done = write_back(desk, writer, loaded, named);
+                let done = (done, "writeback_failed");
+                effects.state_written |= settled_or_failed(desk, writer, loaded, done)?;
             }
             (Some(Status::InProgress), Some(4)) => {
-                let spent = spend((ports, place), &mut writer, loaded, (&identity, &question));
-                effects.quota_spent |= settled_or_failed(
-                    (ports, place),
-                    &mut writer,
-                    loaded,
-                    (spend_done(spent), "quota_spend_failed"),
-                )?;
+                let done = spend_done(spend(desk, writer, loaded, named));
+                let done = (done, "quota_spend_failed");
+                effects.quota_spent |= settled_or_failed(desk, writer, loaded, done)?;
             }
             (Some(Status::SchedulerActionRequired), Some(5)) => {
-                close_out((ports, place), &mut writer, loaded, &identity)?;
+                close_out(desk, writer, loaded, self.identity)?;
                 let owner = scheduler_owner(journal(loaded)?);
-                if owner == "host_automation" && !was_waiting {
-                    break;
+                if owner == "host_automation" && !self.was_waiting {
+                    return Ok(false);
                 }
                 let receipt = scheduler_receipt(&owner);
-                journal_file::step(
-                    (ports, place),
-                    &mut writer,
-                    loaded,
-                    (|_| Ok(vec![Event::Acknowledged(receipt)]), None),
-                )?;
+                record(desk, writer, loaded, Event::Acknowledged(receipt))?;
                 effects.scheduler_acknowledged = true;
             }
-            _ => break,
+            _ => return Ok(false),
         }
+        Ok(true)
     }
-    writer.bring_up_exports(&place.goal.id, ports.now);
-    Ok(effects)
 }
 
 fn journal(loaded: &Loaded) -> Answer<&Journal> {
@@ -163,7 +173,7 @@ pub fn question(ports: &Ports, place: &Place, identity: &SettlementIdentity) -> 
 
 fn write_back(
     (ports, place): (&Ports, &Place),
-    writer: &mut crate::store::state::Writer,
+    writer: &mut Writer,
     loaded: &mut Loaded,
     (identity, question): (&SettlementIdentity, &Question),
 ) -> Answer<bool> {
@@ -239,7 +249,7 @@ fn write_back_in(
 /// Spends the Turn's slot; `false` when none is owed.
 fn spend(
     (ports, place): (&Ports, &Place),
-    writer: &mut crate::store::state::Writer,
+    writer: &mut Writer,
     loaded: &mut Loaded,
     (identity, question): (&SettlementIdentity, &Question),
 ) -> Answer<Option<bool>> {
@@ -284,7 +294,7 @@ fn spend_done(spent: Answer<Option<bool>>) -> Answer<bool> {
 /// A refused settlement step fails the Turn and is recorded; a broken store stops everything.
 fn settled_or_failed(
     (ports, place): (&Ports, &Place),
-    writer: &mut crate::store::state::Writer,
+    writer: &mut Writer,
     loaded: &mut Loaded,
     (done, result_kind): (Answer<bool>, &'static str),
 ) -> Answer<bool> {
@@ -322,7 +332,7 @@ fn is_of_the_store(refusal: &Refusal) -> bool {
 /// Closes a completed todo for good, after its spend.
 fn close_out(
     (ports, place): (&Ports, &Place),
-    writer: &mut crate::store::state::Writer,
+    writer: &mut Writer,
     loaded: &mut Loaded,
     identity: &SettlementIdentity,
 ) -> Answer<()> {

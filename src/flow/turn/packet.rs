@@ -8,7 +8,7 @@ use crate::contract::ids::TurnKey;
 use crate::contract::packet::Refusal;
 use crate::flow::open::Answer;
 use crate::flow::settle;
-use crate::kernel::turn::journal::Status;
+use crate::kernel::turn::journal::{Journal, Status};
 use crate::kernel::turn::recover::Recovery;
 use crate::store::state::Rows;
 
@@ -57,7 +57,7 @@ pub fn execution(
         Some(identity) => rows.spend(&identity.effect_id())?,
         None => None,
     };
-    let get = |name: &str| journal.get(name).cloned().unwrap_or(Value::Null);
+    let effect_id = identity.as_ref().map(|identity| identity.effect_id());
     let mut packet = head(loaded);
     let mut put = |name: &str, value: Value| {
         packet.insert(name.to_owned(), value);
@@ -65,77 +65,73 @@ pub fn execution(
     put("ok", json!(is_ok));
     put("replayed", json!(is_replay));
     put("status", json!(status.as_str()));
-    put("result_kind", get("result_kind"));
-    put("validation", get("task_validation"));
-    if let Some(stage) = journal.get("validation_stage") {
-        put("validation_stage", stage.clone());
-    }
-    put(
-        "receipt",
-        receipt(
-            loaded,
-            identity
-                .as_ref()
-                .map(|identity| identity.effect_id())
-                .as_deref(),
-        ),
-    );
-    put(
-        "scheduler",
-        journal
-            .get("scheduler")
-            .cloned()
-            .unwrap_or_else(|| scheduler(loaded, status)),
-    );
+    put("result_kind", member(journal, "result_kind"));
+    put("validation", member(journal, "task_validation"));
+    put("receipt", receipt(loaded, effect_id.as_deref()));
+    put("scheduler", scheduler(loaded, status));
     put("effects", effects.to_value());
     put("quota_slot_spend_count", json!(i32::from(spend.is_some())));
     if let Some(identity) = &identity {
-        put(
-            "settlement_result",
-            journal
-                .get("settlement_result")
-                .cloned()
-                .unwrap_or(settle::settlement_result(rows, identity)?),
-        );
+        let stored = settle::settlement_result(rows, identity)?;
+        let result = journal.get("settlement_result").cloned();
+        put("settlement_result", result.unwrap_or(stored));
     }
-    for name in [
+    if is_replay || !is_ok {
+        put("recovery", recovery.to_value(retry));
+    }
+    recorded(&mut packet, journal);
+    if !is_ok {
+        failure(&mut packet, journal, (status, is_replay));
+    }
+    Ok(Value::Object(packet))
+}
+
+fn member(journal: &Journal, name: &str) -> Value {
+    journal.get(name).cloned().unwrap_or(Value::Null)
+}
+
+/// The members of a journal that are shown when they are there.
+fn recorded(packet: &mut Map<String, Value>, journal: &Journal) {
+    const SHOWN: [&str; 6] = [
+        "validation_stage",
         "reason",
         "error_code",
         "host_failure",
         "terminal_closeout",
         "admission",
-    ] {
+    ];
+    for name in SHOWN {
         if let Some(value) = journal.get(name) {
-            put(name, value.clone());
+            packet.insert(name.to_owned(), value.clone());
         }
     }
-    if let Some(completed) = journal
-        .get("writeback")
-        .and_then(|writeback| writeback.get("todo_completion"))
-    {
-        put("todo_completion", completed.clone());
-    }
-    if !is_ok {
-        put("error", json!(failure_sentence(status, is_replay)));
-        if journal.get("error_code").is_none() {
-            let code = match (is_replay, journal.text("reason")) {
-                (true, _) => ErrorCode::FailedRetryNotRequested.as_str(),
-                (false, Some(reason)) if is_code(reason) => reason,
-                _ => ErrorCode::TurnFailed.as_str(),
-            };
-            put("error_code", json!(code));
-        }
-    }
-    if is_replay || !is_ok {
-        put("recovery", recovery.to_value(retry));
+    let writeback = journal.get("writeback");
+    if let Some(completed) = writeback.and_then(|writeback| writeback.get("todo_completion")) {
+        packet.insert("todo_completion".to_owned(), completed.clone());
     }
     if let Some(capture) = journal.get("decision_capture") {
-        put(
-            "decision_capture",
-            json!({"capture_id": capture.get("capture_id"), "sha256": capture.get("sha256")}),
-        );
+        let shown =
+            json!({"capture_id": capture.get("capture_id"), "sha256": capture.get("sha256")});
+        packet.insert("decision_capture".to_owned(), shown);
     }
-    Ok(Value::Object(packet))
+}
+
+/// What a Turn that did not end well says about it.
+fn failure(
+    packet: &mut Map<String, Value>,
+    journal: &Journal,
+    (status, is_replay): (Status, bool),
+) {
+    let sentence = failure_sentence(status, is_replay);
+    packet.insert("error".to_owned(), json!(sentence));
+    let code = match (is_replay, journal.text("reason")) {
+        (true, _) => ErrorCode::FailedRetryNotRequested.as_str(),
+        (false, Some(reason)) if is_code(reason) => reason,
+        _ => ErrorCode::TurnFailed.as_str(),
+    };
+    packet
+        .entry("error_code".to_owned())
+        .or_insert_with(|| json!(code));
 }
 
 fn is_code(reason: &str) -> bool {
@@ -186,6 +182,10 @@ fn head(loaded: &Loaded) -> Map<String, Value> {
 }
 
 fn scheduler(loaded: &Loaded, status: Status) -> Value {
+    let journal = loaded.journal.as_ref();
+    if let Some(stored) = journal.and_then(|journal| journal.get("scheduler")) {
+        return stored.clone();
+    }
     let owner = loaded
         .journal
         .as_ref()
