@@ -65,6 +65,7 @@ fn command(
 ) -> Result<GenerateCommand, Refusal> {
     Ok(GenerateCommand {
         profile: profile(args)?,
+        profile_file: args.profile_json.clone(),
         sources: args.sources.clone(),
         goal_id,
         agent_id,

@@ -65,19 +65,25 @@ fn counts(packet: &Value) -> String {
 
 /// A source that was read whole and left nothing out needs no line.
 fn source_line(source: &Value) -> Option<String> {
-    let reason = source["reason"].as_str()?;
+    let count = |name: &str| source[name].as_u64().unwrap_or(0);
+    let left = [
+        ("omitted_count", "left out"),
+        ("withheld_count", "withheld"),
+    ];
+    let is_whole = source["status"] == "complete" && left.iter().all(|(name, _)| count(name) == 0);
+    if is_whole {
+        return None;
+    }
     let mut line = format!(
-        "Source {}: {} ({reason})",
+        "Source {}: {}",
         word(&source["source_id"]),
         word(&source["status"])
     );
-    for (name, label) in [
-        ("omitted_count", "left out"),
-        ("withheld_count", "withheld"),
-    ] {
-        if source[name].as_u64().is_some_and(|count| count > 0) {
-            line.push_str(&format!(", {label} {}", source[name]));
-        }
+    if let Some(reason) = source["reason"].as_str() {
+        line.push_str(&format!(" ({reason})"));
+    }
+    for (name, label) in left.iter().filter(|(name, _)| count(name) > 0) {
+        line.push_str(&format!(", {label} {}", count(name)));
     }
     Some(line)
 }
@@ -88,16 +94,17 @@ fn place(packet: &Value) -> String {
             .to_owned();
     };
     let artifacts = packet["artifacts"].as_array().into_iter().flatten();
-    let mut files: Vec<&str> = artifacts.filter_map(|one| one["file"].as_str()).collect();
-    files.sort_by_key(|file| *file != "report.html");
-    let first = files.first().copied().unwrap_or("bundle.json");
+    let files: Vec<&str> = artifacts.filter_map(|one| one["file"].as_str()).collect();
+    let (file, how) = match files.first() {
+        _ if files.contains(&"report.html") => ("report.html", " in a browser"),
+        Some(file) => (*file, ""),
+        None => ("bundle.json", ""),
+    };
     let verb = match packet["already_generated"].as_bool() {
         Some(true) => "The same report is there already. Open",
         _ => "Open",
     };
-    format!("{verb} {}/{first} in a browser.", prepare(out, LIMIT))
-        .replace(".md in a browser", ".md")
-        .replace(".json in a browser", ".json")
+    format!("{verb} {}/{file}{how}.", prepare(out, LIMIT))
 }
 
 fn push_next_step(out: &mut String, step: &Value) {

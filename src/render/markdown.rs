@@ -4,7 +4,8 @@
 //! appendix. Nothing is left out and nothing is judged.
 
 use super::labels::Labels;
-use super::prepare::{is_runnable, prepare};
+use super::prepare::prepare;
+use super::runnable::is_runnable;
 use crate::contract::periodic_report::document::{GivenDocument, GivenSection, VerifiedDocument};
 use crate::contract::periodic_report::item::Item;
 

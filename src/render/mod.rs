@@ -11,4 +11,5 @@ pub(crate) mod page;
 pub(crate) mod prepare;
 pub(crate) mod report;
 pub(crate) mod report_text;
+pub(crate) mod runnable;
 pub(crate) mod shape;

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use crate::contract::clean::{REPLACEMENT, clean, is_invisible_mark, is_steering};
+use crate::contract::clean::clean;
 use crate::contract::text;
 
 const REDACTED: &str = "<local-path-redacted>";
@@ -20,25 +20,6 @@ pub(crate) fn prepare(value: &str, limit: usize) -> Cow<'_, str> {
     let cleaned = clean(value);
     let redacted = redact(text::trim(&cleaned));
     cut(Cow::Owned(text::collapse(&redacted)), limit)
-}
-
-/// Tells whether a reference has a scheme that a viewer would run.
-pub(crate) fn is_runnable(reference: &str) -> bool {
-    let ignored = |character: char| {
-        text::is_space(character)
-            || is_steering(character)
-            || is_invisible_mark(character)
-            || character == REPLACEMENT
-    };
-    let scheme: String = reference
-        .chars()
-        .filter(|character| !ignored(*character))
-        .take("javascript:".len())
-        .flat_map(char::to_lowercase)
-        .collect();
-    ["javascript:", "data:", "vbscript:"]
-        .iter()
-        .any(|runnable| scheme.starts_with(runnable))
 }
 
 /// Most values: printable ASCII with single inner spaces and nothing that could be a path.
@@ -90,6 +71,7 @@ fn path_length(after_slash: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::clean::{is_invisible_mark, is_steering};
     use proptest::prelude::*;
 
     #[test]
@@ -123,19 +105,6 @@ mod tests {
         assert_eq!(prepare("abcdef", 6), "abcdef");
         assert_eq!(prepare("abcdefg", 6), "abcde...");
         assert_eq!(prepare("abcd fg", 6), "abcd...");
-    }
-
-    #[test]
-    fn schemes_that_can_run_are_seen_through_case_and_padding() {
-        for reference in [
-            "javascript:alert(1)",
-            " JaVa\tScript\u{0}:x",
-            "\u{202e}data:text/html,x",
-            "VBSCRIPT:x",
-        ] {
-            assert!(is_runnable(reference), "{reference:?}");
-        }
-        assert!(!is_runnable("https://a.example/javascript:x") && !is_runnable("ledger:data:1"));
     }
 
     proptest! {

@@ -154,11 +154,10 @@ fn push_column(marks: &mut String, column: &Column, centre: f64, height: usize) 
     }
 }
 
-/// Returns the UTC date that holds most of a slice, with its weekday when there is room for one.
+/// Returns the UTC date on which a slice begins, with its weekday when there is room for one.
 fn day_name(index: usize, days: usize, window: &Window, labels: &Labels) -> String {
     let step = TimeDelta::days(i64::try_from(index).unwrap_or(0));
-    // A local day seldom begins at midnight UTC; its middle lies in the date a reader expects.
-    let day: DateTime<Utc> = window.start_at().utc() + step + TimeDelta::hours(12);
+    let day: DateTime<Utc> = window.start_at().utc() + step;
     match days <= MAX_LABELS {
         true => {
             let weekday = day.weekday().num_days_from_monday() as usize;

@@ -51,6 +51,7 @@ fn read_bounded(path: &std::path::Path) -> Option<Vec<u8>> {
             .lock()
             .take(MAX_BYTES + 1)
             .read_to_end(&mut bytes),
+        false if !std::fs::metadata(path).ok()?.is_file() => return None,
         false => File::open(path)
             .ok()?
             .take(MAX_BYTES + 1)

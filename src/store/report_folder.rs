@@ -86,11 +86,20 @@ pub fn compare(place: &Path, files: &[ReportFile<'_>]) -> io::Result<Option<Publ
     Ok(Some(Published::AlreadyThere))
 }
 
-/// Points the link `latest` of a folder at one of its reports; false when it did already.
-pub fn point_latest(folder: &Path, name: &str) -> io::Result<bool> {
+/// What became of the link `latest`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Latest {
+    /// It points at another report now.
+    Moved,
+    /// It points where it pointed.
+    Unchanged,
+}
+
+/// Points the link `latest` of a folder at one of its reports.
+pub fn point_latest(folder: &Path, name: &str) -> io::Result<Latest> {
     let link = folder.join("latest");
     match fs::read_link(&link) {
-        Ok(target) if target == Path::new(name) => return Ok(false),
+        Ok(target) if target == Path::new(name) => return Ok(Latest::Unchanged),
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
@@ -103,7 +112,7 @@ pub fn point_latest(folder: &Path, name: &str) -> io::Result<bool> {
     // The temporary name is gone with the rename.
     let _ = path.keep();
     private_file::sync_dir(folder)?;
-    Ok(true)
+    Ok(Latest::Moved)
 }
 
 /// The reports of a project, held by one process at a time.
@@ -291,9 +300,12 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let held = hold_default(folder.path()).expect("held");
         let reports = held.folder();
-        assert!(point_latest(reports, "one").expect("linked"));
-        assert!(!point_latest(reports, "one").expect("linked"));
-        assert!(point_latest(reports, "two").expect("linked"));
+        assert_eq!(point_latest(reports, "one").expect("linked"), Latest::Moved);
+        assert_eq!(
+            point_latest(reports, "one").expect("linked"),
+            Latest::Unchanged
+        );
+        assert_eq!(point_latest(reports, "two").expect("linked"), Latest::Moved);
         assert_eq!(
             fs::read_link(reports.join("latest")).expect("a link"),
             Path::new("two")

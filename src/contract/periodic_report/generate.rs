@@ -74,14 +74,17 @@ pub struct GenerateEffects {
 }
 
 impl GenerateEffects {
-    /// Says whether files were written; nothing ever leaves the machine.
-    pub fn local(state_written: bool) -> Self {
-        Self {
-            state_written,
-            external_write_outcome: "none",
-            external_write_performed: No,
-        }
-    }
+    /// Nothing was written.
+    pub const NONE: Self = Self {
+        state_written: false,
+        external_write_outcome: "none",
+        external_write_performed: No,
+    };
+    /// Files were written here; nothing left the machine.
+    pub const WRITTEN: Self = Self {
+        state_written: true,
+        ..Self::NONE
+    };
 }
 
 /// The packet of `generate`.

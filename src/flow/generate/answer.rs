@@ -1,5 +1,7 @@
 //! The packet of a generation, with the next useful step.
 
+use super::again::command_for;
+use super::command::GenerateCommand;
 use super::compose::Composed;
 use super::publish::{Place, file_name};
 use super::setting::Setting;
@@ -25,6 +27,7 @@ const KINDS: [ContentKind; 6] = [
 
 /// What the answer is made of.
 pub(super) struct Made<'a> {
+    pub command: &'a GenerateCommand,
     pub setting: &'a Setting,
     pub window: Window,
     pub readings: &'a Readings,
@@ -64,7 +67,10 @@ pub(super) fn answer(made: &Made<'_>, place: Option<Place>) -> GenerateResult {
         summary: editorial.and_then(|editorial| editorial.summary.clone()),
         newest_fact_at: made.readings.newest,
         already_generated: place.as_ref().is_some_and(|place| place.already_generated),
-        effects: GenerateEffects::local(place.as_ref().is_some_and(|place| place.state_written)),
+        effects: match place.as_ref().is_some_and(|place| place.state_written) {
+            true => GenerateEffects::WRITTEN,
+            false => GenerateEffects::NONE,
+        },
         next_step: next_step(made, items().count()),
     }
 }
@@ -106,7 +112,7 @@ fn next_step(made: &Made<'_>, items: usize) -> Option<NextStep> {
                 "Nothing is recorded in this window; the newest fact is of {}. This covers it:",
                 day(&made.setting.zone, newest)
             ),
-            commands: vec![command("periodic-report generate --window latest")],
+            commands: vec![command_for(made.command, "latest")],
         }),
         _ if !made.has_goal => Some(NextStep {
             reason: "A goal makes the next report say what was achieved, what is next and what is needed:"

@@ -50,6 +50,8 @@ pub enum SourceChoice {
 pub struct GenerateCommand {
     /// The profile.
     pub profile: Profile,
+    /// The file it came from, when it is no preset.
+    pub profile_file: Option<PathBuf>,
     /// The sources in their order; none means what applies here.
     pub sources: Vec<SourceChoice>,
     /// The goal.

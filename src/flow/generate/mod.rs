@@ -9,11 +9,12 @@
 //! | `journal` | the rows of a goal, handed to its source |
 //! | `compose` | trigger, document, artifacts, bundle: the same core as everywhere |
 //! | `publish` | the files on disk |
-//! | `answer` | the packet and the next useful step |
+//! | `answer`, `again` | the packet and the next useful step |
 //!
 //! Everything it computes goes through the same contracts as the pure commands; nothing leaves the
 //! machine.
 
+mod again;
 mod answer;
 mod command;
 mod compose;

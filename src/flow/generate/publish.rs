@@ -9,7 +9,7 @@ use crate::contract::error::ErrorCode;
 use crate::contract::packet::Refusal;
 use crate::contract::periodic_report::artifact::RendererAdapter;
 use crate::contract::time::Window;
-use crate::store::report_folder::{self, Published, ReportFile};
+use crate::store::report_folder::{self, Latest, Published, ReportFile};
 use crate::workspace::env;
 
 const BUNDLE_FILE: &str = "bundle.json";
@@ -58,24 +58,26 @@ pub(super) fn publish(
         Some(out) => {
             let place = given_place(out)?;
             let published = report_folder::publish(&place, &files).map_err(|_| unwritable())?;
-            settle(published, shown(project, &place), false)
+            let out = shown(project, &place);
+            settle(published, Latest::Unchanged, out)
         }
         None => {
             let name = default_name(target, &composed.generation_id)?;
             let reports = report_folder::hold_default(project).map_err(|_| unwritable())?;
             let place = reports.folder().join(&name);
             let published = report_folder::publish(&place, &files).map_err(|_| unwritable())?;
-            let has_moved = match published {
-                Published::Conflict => false,
+            let latest = match published {
+                Published::Conflict => Latest::Unchanged,
                 _ => report_folder::point_latest(reports.folder(), &name)
                     .map_err(|_| unwritable())?,
             };
-            settle(published, shown(project, &place), has_moved)
+            let out = shown(project, &place);
+            settle(published, latest, out)
         }
     }
 }
 
-fn settle(published: Published, out: String, has_moved: bool) -> Result<Place, Refusal> {
+fn settle(published: Published, latest: Latest, out: String) -> Result<Place, Refusal> {
     match published {
         Published::Conflict => Err(Refusal::new(
             ErrorCode::ReportOutConflict,
@@ -84,7 +86,7 @@ fn settle(published: Published, out: String, has_moved: bool) -> Result<Place, R
         Published::AlreadyThere => Ok(Place {
             out,
             already_generated: true,
-            state_written: has_moved,
+            state_written: latest == Latest::Moved,
         }),
         Published::Created => Ok(Place {
             out,
@@ -112,13 +114,22 @@ fn default_name(target: &Target<'_>, generation_id: &str) -> Result<String, Refu
 }
 
 /// A place in the project by its way from there, any other by its last name alone.
+///
+/// What counts is where the folder really is: dots and links in the way lead elsewhere.
 fn shown(project: &Path, place: &Path) -> String {
-    let way = place
-        .strip_prefix(project)
-        .ok()
-        .filter(|way| !way.as_os_str().is_empty());
-    let way = way.map(Path::to_path_buf);
-    let last = || place.file_name().map(PathBuf::from);
+    let real = std::fs::canonicalize(place);
+    let root = std::fs::canonicalize(project);
+    let way = match (&real, &root) {
+        (Ok(real), Ok(root)) => real.strip_prefix(root).ok(),
+        _ => None,
+    };
+    let way = way
+        .filter(|way| !way.as_os_str().is_empty())
+        .map(Path::to_path_buf);
+    let last = || {
+        let named = real.as_deref().unwrap_or(place);
+        named.file_name().map(PathBuf::from)
+    };
     way.or_else(last)
         .unwrap_or_default()
         .to_string_lossy()

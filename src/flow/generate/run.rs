@@ -51,6 +51,7 @@ pub fn run(
         GenerateMode::Publish => Some(publish(ports.workspace.project(), &target, &composed)?),
     };
     let made = Made {
+        command,
         setting: &setting,
         window,
         readings: &readings,

@@ -192,7 +192,10 @@ fn missing() -> Refusal {
 }
 
 fn all_failed(readings: &[SourceReading]) -> Refusal {
-    let reasons: Vec<&str> = readings.iter().filter_map(|one| one.reason).collect();
+    let reasons: Vec<&str> = readings
+        .iter()
+        .map(|one| one.reason.unwrap_or("it says itself that it failed"))
+        .collect();
     let message = format!(
         "no source could be read ({}); correct one of them or add another with --source",
         reasons.join(", ")

@@ -324,3 +324,19 @@ fn the_place_time_zone_and_language_of_the_machine_change_no_byte() {
     );
     assert_eq!(plain, other);
 }
+
+#[test]
+fn the_packet_names_a_folder_outside_by_its_last_name_alone() {
+    let sandbox = project();
+    let elsewhere = sandbox.root().join("elsewhere");
+    fs::create_dir(&elsewhere).expect("made");
+    std::os::unix::fs::symlink(&elsewhere, sandbox.project().join("link")).expect("linked");
+    for (out, shown) in [
+        ("../elsewhere/one", "one"),
+        ("link/two", "two"),
+        ("pump/../three", "three"),
+        ("pump/four", "pump/four"),
+    ] {
+        assert_eq!(generate(&sandbox, &["--out", out])["out"], shown, "{out}");
+    }
+}

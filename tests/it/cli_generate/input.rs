@@ -313,3 +313,85 @@ fn a_registry_that_cannot_be_read_is_said_and_is_no_absence() {
     let page = fs::read_to_string(sandbox.project().join("weekly/report.html")).expect("there");
     assert!(page.contains("href=\"#appendix\""));
 }
+
+#[test]
+fn the_next_command_repeats_what_was_asked_for_and_no_place_of_the_machine() {
+    let sandbox = project();
+    let other = sandbox.root().join("other");
+    std::fs::create_dir(&other).expect("made");
+    let args = [
+        "periodic-report",
+        "generate",
+        "--window",
+        "last-week",
+        "--timezone",
+        "Asia/Tokyo",
+        "--language",
+        "zh-CN",
+        "--preview",
+        "--source",
+        "git=../project",
+    ];
+    let packet = sandbox.loopx(args).folder(&other).packet();
+    let command = "loopx periodic-report generate --source git=../project --timezone Asia/Tokyo --language zh-CN --window latest";
+    assert_eq!(packet["next_step"]["commands"], json!([command]));
+    let source = format!("git={}", sandbox.project().display());
+    let args = [
+        "periodic-report",
+        "generate",
+        "--window",
+        "last-week",
+        "--preview",
+        "--source",
+        &source,
+    ];
+    let packet = sandbox.loopx(args).folder(&other).packet();
+    assert!(
+        packet["next_step"]["commands"][0]
+            .as_str()
+            .expect("a command")
+            .contains("--source git=PATH")
+    );
+}
+
+#[test]
+fn a_source_that_says_itself_that_it_is_partial_has_a_line_in_the_text() {
+    let sandbox = Sandbox::new();
+    let mut value = facts();
+    value["warnings"] = json!(["Half was read."]);
+    let file = sandbox.file("facts.json", value.to_string());
+    let source = format!("facts={}", file.display());
+    let args = [
+        "periodic-report",
+        "generate",
+        "--preview",
+        "--source",
+        &source,
+    ];
+    let text = sandbox.loopx(args).run().text();
+    assert!(
+        text.contains("Source project_progress: partial\n"),
+        "{text}"
+    );
+    value["status"] = json!("failed");
+    sandbox.file("facts.json", value.to_string());
+    let refusal = sandbox.loopx(args).refusal();
+    assert_eq!(refusal["error_code"], "report_sources_failed");
+    assert!(
+        !refusal["error"].as_str().expect("a text").contains("()"),
+        "{refusal}"
+    );
+}
+
+#[test]
+fn a_facts_file_that_is_no_regular_file_is_refused_and_not_waited_for() {
+    let sandbox = project();
+    let pipe = sandbox.root().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    let source = format!("facts={}", pipe.display());
+    assert_eq!(
+        refused(&sandbox, &["--source", &source]),
+        "report_sources_failed"
+    );
+}
