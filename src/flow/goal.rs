@@ -6,6 +6,7 @@ use super::mode::Mode;
 use super::open::{self, Answer, entry_digest};
 use super::ports::Ports;
 use super::registry_edit::{self, Change, Edited};
+use crate::contract::digest;
 use crate::contract::error::ErrorCode;
 use crate::contract::event::EventDraft;
 use crate::contract::goal::{self, Goal, NewGoal};
@@ -13,53 +14,69 @@ use crate::contract::ids::{AgentId, GoalId};
 use crate::contract::packet::Refusal;
 use crate::contract::parse::Label;
 use crate::store::document::registry::{self, Registry};
+use crate::store::lock::{self, Held};
 use crate::store::state::Store;
+use crate::workspace::Workspace;
 
 /// Makes a goal: its row first, then its registry entry. Repeating it finishes a half-made one.
 pub fn bootstrap(ports: &Ports, mode: Mode, id: &GoalId, words: &NewGoal) -> Answer {
     if let Some(mut place) = open::find(ports, id)? {
         return known(ports, mode, &mut place, words);
     }
-    let (registry, _) = open::registry(ports)?;
-    let revision = registry.revision().to_owned();
+    let (workspace, registry) = open::home(ports, id)?;
     if mode.is_preview() {
-        return Ok(bootstrap_packet(id, mode, true, &revision));
+        return Ok(bootstrap_packet(id, mode, true, registry.revision()));
     }
-    registry::ignore_folder(ports.workspace.registry_dir())?;
-    let claim = crate::store::lock::Claim {
-        lock_id: "registry",
-        agent_id: None,
-        operation: &ports.operation,
-        policy: crate::store::lock::Policy::Mutation,
-        now: "",
-    };
-    let held = registry::lock_for_edit(ports.workspace.registry(), &claim)?;
-    let registry = Registry::read(ports.workspace.registry())?;
-    let requested = ports
-        .workspace
+    if workspace.registry_dir().ends_with(".loopx") {
+        registry::ignore_folder(workspace.registry_dir())?;
+    }
+    let held = registry::lock_for_edit(workspace.registry(), &open::registry_claim(ports))?;
+    let registry = Registry::read(workspace.registry())?;
+    if registry.goal(id)?.is_some() {
+        // Another process made it while this one waited for the lock.
+        drop(held);
+        let mut place = open::goal(ports, id)?;
+        return known(ports, mode, &mut place, words);
+    }
+    let after = create((ports, &workspace), (&registry, &held), id, words)?;
+    let mut packet = bootstrap_packet(id, mode, true, registry.revision());
+    packet["registry_revision_after"] = json!(after);
+    Ok(packet)
+}
+
+fn create(
+    (ports, workspace): (&Ports, &Workspace),
+    (registry, held): (&Registry, &Held<lock::Registry>),
+    id: &GoalId,
+    words: &NewGoal,
+) -> Answer<String> {
+    let requested = workspace
         .requested_runtime_root()
         .filter(|_| !registry.is_present());
     let recorded = requested
         .as_ref()
         .map(|root| root.to_string_lossy().into_owned());
-    let root = ports
-        .workspace
-        .runtime_root(recorded.as_deref().or(registry.common_runtime_root()));
+    let root = workspace.runtime_root(recorded.as_deref().or(registry.common_runtime_root()));
     let mut writer = Store::at(&root).write()?;
     let fresh = ports.ids.fresh().ok_or_else(open::no_randomness)?;
-    let head = writer.ensure_head(id, &fresh)?;
+    let head = writer.ensure_head(id, &fresh, Some(&absent_entry_digest()))?;
     let entry = goal::new_entry(id, &head.instance_id, words);
-    let document = registry.with_new_entry(entry.clone(), recorded.as_deref());
-    let after = registry.replace(&held, &document)?;
-    let made = Goal::parse(&Label::named("goal"), &Value::Object(entry))?;
+    let made = Goal::parse(&Label::named("goal"), &Value::Object(entry.clone()))?;
+    let document = registry.with_new_entry(entry, recorded.as_deref());
+    let after = registry.replace(held, &document)?;
     let mut tx = writer.begin(id, ports.now)?;
     tx.event(EventDraft::new("goal_config", "goal created").status("created"))?;
     tx.set_entry(&entry_digest(&made));
     tx.commit()?;
     writer.bring_up_exports(id, ports.now);
-    let mut packet = bootstrap_packet(id, mode, true, &revision);
-    packet["registry_revision_after"] = json!(after);
-    Ok(packet)
+    Ok(after)
+}
+
+/// What the head of a goal notes until its entry is written: a command that finds the entry then records it.
+fn absent_entry_digest() -> String {
+    digest::digest(&Value::Null)
+        .map(|digest| digest.to_string())
+        .unwrap_or_default()
 }
 
 fn known(ports: &Ports, mode: Mode, place: &mut open::Place, words: &NewGoal) -> Answer {
@@ -78,8 +95,9 @@ fn known(ports: &Ports, mode: Mode, place: &mut open::Place, words: &NewGoal) ->
         );
     }
     place.reader()?;
-    if !mode.is_preview() && place.goal.instance_id.is_none() {
-        place.writer(ports)?;
+    if !mode.is_preview() {
+        let mut writer = place.writer(ports)?;
+        place.record_edits(ports, &mut writer)?;
     }
     Ok(bootstrap_packet(
         &place.goal.id,
@@ -103,13 +121,13 @@ pub fn register_agents(
     agents: &[AgentId],
     must_be_new: bool,
 ) -> Answer {
-    if must_be_new {
-        let place = open::goal(ports, id)?;
-        if let Some(known) = agents.iter().find(|agent| place.goal.has_agent(agent)) {
+    let guard = |goal: &Goal| match agents.iter().find(|agent| goal.has_agent(agent)) {
+        Some(known) if must_be_new => {
             let text = "an agent of this id is registered already; leave `--require-new` out to accept that";
-            return Err(Refusal::new(ErrorCode::AgentExists, text).with("agent_id", known.as_str()));
+            Err(Refusal::new(ErrorCode::AgentExists, text).with("agent_id", known.as_str()))
         }
-    }
+        _ => Ok(()),
+    };
     let added = |goal: &Goal| -> Vec<AgentId> {
         let mut fresh: Vec<AgentId> = Vec::new();
         for agent in agents {
@@ -138,6 +156,7 @@ pub fn register_agents(
         &Change {
             goal: id,
             expected: None,
+            guard: &guard,
             edit: &edit,
             event: &event,
         },
@@ -230,6 +249,7 @@ pub fn configure(
         &Change {
             goal: id,
             expected,
+            guard: registry_edit::ANY,
             edit: &edit,
             event: &event,
         },
@@ -355,6 +375,7 @@ pub fn lifecycle(
         &Change {
             goal: id,
             expected,
+            guard: registry_edit::ANY,
             edit: &edit,
             event: &event,
         },

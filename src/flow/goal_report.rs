@@ -54,6 +54,7 @@ pub fn configure(
         &Change {
             goal: id,
             expected: None,
+            guard: registry_edit::ANY,
             edit: &edit,
             event: &event,
         },

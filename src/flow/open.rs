@@ -42,22 +42,25 @@ pub fn registry(ports: &Ports) -> Result<(Registry, Store), RegistryError> {
     Ok((registry, store))
 }
 
-/// Opens one goal; `None` when the registry does not know it.
-pub fn find(ports: &Ports, id: &GoalId) -> Result<Option<Place>, RegistryError> {
+/// The registry file that holds a goal's configuration, or would hold it: an entry that points elsewhere is followed once.
+pub fn home(ports: &Ports, id: &GoalId) -> Result<(Workspace, Registry), RegistryError> {
     let registry = Registry::read(ports.workspace.registry())?;
-    let Some(goal) = registry.goal(id)? else {
-        return Ok(None);
-    };
-    let (workspace, registry, goal) = match registry.source_of(&goal) {
-        None => (ports.workspace.clone(), registry, goal),
+    let entry = registry.goal(id)?;
+    match entry.and_then(|goal| registry.source_of(&goal)) {
+        None => Ok((ports.workspace.clone(), registry)),
         Some(source) => {
             let workspace = ports.workspace.of_registry(source);
             let registry = Registry::read(workspace.registry())?;
-            let Some(goal) = registry.goal(id)? else {
-                return Ok(None);
-            };
-            (workspace, registry, goal)
+            Ok((workspace, registry))
         }
+    }
+}
+
+/// Opens one goal; `None` when the registry does not know it.
+pub fn find(ports: &Ports, id: &GoalId) -> Result<Option<Place>, RegistryError> {
+    let (workspace, registry) = home(ports, id)?;
+    let Some(goal) = registry.goal(id)? else {
+        return Ok(None);
     };
     let store = Store::at(&workspace.runtime_root(registry.common_runtime_root()));
     Ok(Some(Place {
@@ -104,8 +107,8 @@ impl Place {
         }
         let mut writer = self.store.write()?;
         let fresh = ports.ids.fresh().ok_or_else(no_randomness)?;
-        let head = writer.ensure_head(&self.goal.id, &fresh)?;
-        let held = registry::lock_for_edit(self.registry.path(), &self.claim(ports))?;
+        let head = writer.ensure_head(&self.goal.id, &fresh, None)?;
+        let held = registry::lock_for_edit(self.registry.path(), &registry_claim(ports))?;
         let current = Registry::read(self.registry.path())?;
         let document = current.with_entry(&self.goal.id, |entry| {
             entry.insert("instance_id".to_owned(), json!(head.instance_id));
@@ -147,15 +150,16 @@ impl Place {
         Ok(tx)
     }
 
-    /// The lock claim of a change to this registry.
-    pub fn claim<'a>(&self, ports: &'a Ports) -> Claim<'a> {
-        Claim {
-            lock_id: "registry",
-            agent_id: None,
-            operation: &ports.operation,
-            policy: Policy::Mutation,
-            now: "",
+    /// Records an edit of the entry that no command recorded, for a command that changes nothing else.
+    pub fn record_edits(&self, ports: &Ports, writer: &mut Writer) -> Result<(), StoreError> {
+        let head = writer.rows().head(&self.goal.id)?;
+        let known = head.and_then(|head| head.entry_digest);
+        if known.is_none_or(|known| known == entry_digest(&self.goal)) {
+            return Ok(());
         }
+        self.begin(ports, writer)?.commit()?;
+        writer.bring_up_exports(&self.goal.id, ports.now);
+        Ok(())
     }
 
     /// The runtime root.
@@ -186,6 +190,17 @@ impl Place {
         }
         let text = "the agent is not registered for this goal; `loopx register-agent` adds it";
         Err(Refusal::new(code, text).with("agent_id", agent.as_str()))
+    }
+}
+
+/// The lock claim of a change to a registry.
+pub fn registry_claim(ports: &Ports) -> Claim<'_> {
+    Claim {
+        lock_id: "registry",
+        agent_id: None,
+        operation: &ports.operation,
+        policy: Policy::Mutation,
+        now: "",
     }
 }
 

@@ -39,14 +39,19 @@ pub fn decide(ports: &Ports, mode: Mode, id: &GoalId, asked: &Decision) -> Answe
         Some(reader) => reader.rows().gate_outcome(id, &asked.gate)?,
         None => None,
     };
-    let is_repeated = latest.as_deref() == Some(asked.outcome);
+    let mut is_repeated = latest.as_deref() == Some(asked.outcome);
     let mut answer = json!({
         "ok": true, "schema_version": "loopx_operator_gate_v0", "dry_run": mode.is_preview(), "goal_id": id, "gate": asked.gate,
         "decision": asked.outcome, "changed": !is_repeated, "registry_revision": place.registry.revision(),
     });
     if !mode.is_preview() && !is_repeated {
-        let generated_at = append(ports, &mut place, id, asked)?;
-        answer["generated_at"] = json!(generated_at);
+        match append(ports, &mut place, id, asked)? {
+            Some(generated_at) => answer["generated_at"] = json!(generated_at),
+            None => {
+                is_repeated = true;
+                answer["changed"] = json!(false);
+            }
+        }
     }
     if frees {
         let gate = asked.gate.clone();
@@ -62,6 +67,7 @@ pub fn decide(ports: &Ports, mode: Mode, id: &GoalId, asked: &Decision) -> Answe
             &Change {
                 goal: id,
                 expected: None,
+                guard: registry_edit::ANY,
                 edit: &edit,
                 event: &event,
             },
@@ -77,9 +83,18 @@ pub fn decide(ports: &Ports, mode: Mode, id: &GoalId, asked: &Decision) -> Answe
     Ok(answer)
 }
 
-fn append(ports: &Ports, place: &mut open::Place, id: &GoalId, asked: &Decision) -> Answer<String> {
+/// Appends the decision; `None` when another process recorded the same one meanwhile.
+fn append(
+    ports: &Ports,
+    place: &mut open::Place,
+    id: &GoalId,
+    asked: &Decision,
+) -> Answer<Option<String>> {
     let mut writer = place.writer(ports)?;
     let mut tx = place.begin(ports, &mut writer)?;
+    if tx.rows().gate_outcome(id, &asked.gate)?.as_deref() == Some(asked.outcome) {
+        return Ok(None);
+    }
     let agent = asked.agent.as_ref().map(|agent| agent.as_str());
     let mut body = Map::new();
     body.insert("gate_id".to_owned(), json!(asked.gate));
@@ -113,7 +128,7 @@ fn append(ports: &Ports, place: &mut open::Place, id: &GoalId, asked: &Decision)
     tx.event(draft.with("gate_id", asked.gate.clone()))?;
     tx.commit()?;
     writer.bring_up_exports(id, ports.now);
-    Ok(run.generated_at.to_string())
+    Ok(Some(run.generated_at.to_string()))
 }
 
 fn release(goal: &Goal, entry: &mut Map<String, Value>, gate: &str) {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::contract::json;
+use crate::store::private_file;
 use crate::workspace::Workspace;
 
 /// The places of one command, with the registry's own choice of a runtime root applied.
@@ -31,7 +32,7 @@ impl Place {
 }
 
 fn common_root(registry: &Path) -> Option<String> {
-    let bytes = std::fs::read(registry).ok()?;
+    let bytes = private_file::read_regular(registry).ok()??;
     let document = json::parse_object(&bytes).ok()?;
     let root = document.get("common_runtime_root").and_then(Value::as_str);
     root.filter(|root| !root.is_empty()).map(str::to_owned)
@@ -80,10 +81,9 @@ fn folder_of(file: &Path) -> &Path {
 }
 
 fn entry_in(registry: &Path, goal: &str) -> Result<Option<Value>, RegistryUnreadable> {
-    let bytes = match std::fs::read(registry) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(_) => return Err(RegistryUnreadable),
+    let bytes = private_file::read_regular(registry).map_err(|_| RegistryUnreadable)?;
+    let Some(bytes) = bytes else {
+        return Ok(None);
     };
     let document = json::parse_object(&bytes).map_err(|_| RegistryUnreadable)?;
     let goals = document.get("goals").and_then(Value::as_array);

@@ -32,12 +32,20 @@ impl Edited {
     }
 }
 
+/// Looks at the goal a change is about to be made to.
+pub type Guard<'a> = &'a dyn Fn(&Goal) -> Answer<()>;
+
+/// The guard that takes any goal.
+pub const ANY: Guard<'static> = &|_| Ok(());
+
 /// A change: what the entry becomes, and the event that records it.
 pub struct Change<'a> {
     /// The goal.
     pub goal: &'a GoalId,
     /// The registry revision the caller saw.
     pub expected: Option<&'a str>,
+    /// Refuses the change for the goal as it is when the change is made.
+    pub guard: Guard<'a>,
     /// Edits the entry in place.
     pub edit: &'a dyn Fn(&Goal, &mut Map<String, Value>),
     /// The event, from the goal before and after.
@@ -49,6 +57,7 @@ pub fn apply(ports: &Ports, mode: Mode, change: &Change<'_>) -> Answer<Edited> {
     let mut place = open::goal(ports, change.goal)?;
     if mode.is_preview() {
         check_revision(&place.registry, change.expected)?;
+        (change.guard)(&place.goal)?;
         let after = edited(&place.registry, &place.goal, change)?.1;
         return Ok(Edited {
             revision: place.registry.revision().to_owned(),
@@ -60,7 +69,7 @@ pub fn apply(ports: &Ports, mode: Mode, change: &Change<'_>) -> Answer<Edited> {
     check_revision(&place.registry, change.expected)?;
     let seen = place.registry.revision().to_owned();
     let mut writer = place.writer(ports)?;
-    let held = registry::lock_for_edit(place.registry.path(), &place.claim(ports))?;
+    let held = registry::lock_for_edit(place.registry.path(), &open::registry_claim(ports))?;
     let current = Registry::read(place.registry.path())?;
     if change.expected.is_some() && seen == place.registry.revision() {
         check_revision(&current, change.expected)?;
@@ -68,8 +77,11 @@ pub fn apply(ports: &Ports, mode: Mode, change: &Change<'_>) -> Answer<Edited> {
     let before = current
         .goal(change.goal)?
         .ok_or_else(|| open::unknown_goal(change.goal))?;
+    (change.guard)(&before)?;
     let (document, after) = edited(&current, &before, change)?;
     if before.entry() == after.entry() {
+        place.goal = before.clone();
+        place.record_edits(ports, &mut writer)?;
         return Ok(Edited {
             revision: current.revision().to_owned(),
             before,

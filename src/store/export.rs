@@ -223,7 +223,7 @@ mod tests {
         let goal = GoalId::new("g").unwrap();
         let now = Timestamp::parse("2026-01-01T00:00:00Z").unwrap();
         let mut writer = Store::at(folder.path()).write().unwrap();
-        writer.ensure_head(&goal, "i").unwrap();
+        writer.ensure_head(&goal, "i", None).unwrap();
         for _ in 0..3 {
             let mut tx = writer.begin(&goal, now).unwrap();
             tx.event(EventDraft::new("a", "x")).unwrap();

@@ -43,9 +43,18 @@ pub fn sync_dir(path: &Path) -> io::Result<()> {
 
 /// Reads a private file; a missing one is `None`, a link or anything but a regular file is refused.
 pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    read_flagged(path, OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK)
+}
+
+/// Reads a file an operator keeps, through links; a missing one is `None`, a pipe or device is refused and never waited for.
+pub fn read_regular(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    read_flagged(path, OFlag::O_NONBLOCK)
+}
+
+fn read_flagged(path: &Path, flags: OFlag) -> io::Result<Option<Vec<u8>>> {
     let file = OpenOptions::new()
         .read(true)
-        .custom_flags(OFlag::O_NOFOLLOW.bits() | OFlag::O_NONBLOCK.bits())
+        .custom_flags(flags.bits())
         .open(path);
     let mut file = match file {
         Ok(file) => file,

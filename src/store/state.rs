@@ -135,14 +135,19 @@ impl Writer {
     }
 
     /// Makes the head of a goal, or returns the one there is.
-    pub fn ensure_head(&mut self, goal: &GoalId, instance_id: &str) -> Result<Head, StoreError> {
+    pub fn ensure_head(
+        &mut self,
+        goal: &GoalId,
+        instance_id: &str,
+        entry_digest: Option<&str>,
+    ) -> Result<Head, StoreError> {
         let tx = database::begin(&mut self.connection)?;
         if let Some(head) = Rows(&tx).head(goal)? {
             return Ok(head);
         }
         tx.execute(
-            "INSERT INTO goal_heads(goal_id,instance_id,revision,revision_digest) VALUES(?1,?2,0,?3)",
-            params![goal.as_str(), instance_id, digest::content_digest(instance_id.as_bytes()).hex()],
+            "INSERT INTO goal_heads(goal_id,instance_id,revision,revision_digest,registry_entry_digest) VALUES(?1,?2,0,?3,?4)",
+            params![goal.as_str(), instance_id, digest::content_digest(instance_id.as_bytes()).hex(), entry_digest],
         )?;
         let head = Rows(&tx)
             .head(goal)?
@@ -488,7 +493,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::at(folder.path());
         let mut writer = store.write().unwrap();
-        let fresh = writer.ensure_head(&goal(), "inst").unwrap();
+        let fresh = writer.ensure_head(&goal(), "inst", None).unwrap();
         let mut tx = writer.begin(&goal(), at("2026-01-01T00:00:00Z")).unwrap();
         tx.event(EventDraft::new("todo_add", "x")).unwrap();
         drop(tx);
@@ -517,7 +522,7 @@ mod tests {
     fn a_taken_instant_moves_to_the_next_microsecond() {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = Store::at(folder.path()).write().unwrap();
-        writer.ensure_head(&goal(), "inst").unwrap();
+        writer.ensure_head(&goal(), "inst", None).unwrap();
         let mut tx = writer.begin(&goal(), at("2026-01-01T00:00:00Z")).unwrap();
         let first = tx.event(EventDraft::new("a", "x")).unwrap();
         let second = tx.event(EventDraft::new("a", "x")).unwrap();
@@ -533,7 +538,7 @@ mod tests {
     fn a_changed_body_is_damage() {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = Store::at(folder.path()).write().unwrap();
-        writer.ensure_head(&goal(), "inst").unwrap();
+        writer.ensure_head(&goal(), "inst", None).unwrap();
         let mut tx = writer.begin(&goal(), at("2026-01-01T00:00:00Z")).unwrap();
         let event = tx.event(EventDraft::new("a", "x")).unwrap();
         tx.connection()

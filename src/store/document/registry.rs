@@ -58,9 +58,11 @@ impl Registry {
     /// Reads the file; a missing one is an empty list of goals.
     pub fn read(path: &Path) -> Result<Self, RegistryError> {
         let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-        let bytes = match std::fs::read(&path) {
-            Ok(bytes) => Some(bytes),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        let bytes = match private_file::read_regular(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                return Err(RegistryError::InvalidJson("is not a regular file"));
+            }
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return Err(RegistryError::PermissionDenied);
             }
@@ -211,11 +213,9 @@ impl Registry {
     ) -> Result<String, RegistryError> {
         let bytes =
             json::pretty(document).map_err(|_| RegistryError::InvalidJson("cannot be written"))?;
-        let now = match std::fs::read(&self.path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(RegistryError::Io(error)),
-        };
+        let now = private_file::read_regular(&self.path)
+            .map_err(RegistryError::Io)?
+            .unwrap_or_default();
         let current = digest::content_digest(&now).to_string();
         if current != self.revision {
             return Err(RegistryError::Changed { current });

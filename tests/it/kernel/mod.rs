@@ -5,6 +5,7 @@ mod decisions;
 mod formats;
 mod race;
 mod refresh;
+mod registry;
 mod turns;
 mod worked;
 mod world;

@@ -4,7 +4,7 @@ use std::process::Child;
 
 use super::world::{GOAL, World};
 
-fn start(world: &World, commands: &[Vec<&str>]) -> Vec<Child> {
+pub(super) fn start(world: &World, commands: &[Vec<&str>]) -> Vec<Child> {
     let spawn = |args: &Vec<&str>| {
         world
             .run(args)
@@ -16,7 +16,7 @@ fn start(world: &World, commands: &[Vec<&str>]) -> Vec<Child> {
     commands.iter().map(spawn).collect()
 }
 
-fn codes(children: Vec<Child>) -> Vec<Option<i32>> {
+pub(super) fn codes(children: Vec<Child>) -> Vec<Option<i32>> {
     let wait = |child: Child| child.wait_with_output().expect("ends").status.code();
     children.into_iter().map(wait).collect()
 }

@@ -1,0 +1,191 @@
+//! The registry under several writers, killed writers, pointers and files that are none.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::race::{codes, start};
+use super::world::{GOAL, World};
+
+const SECOND: [&str; 5] = ["bootstrap", "--goal-id", "second", "--title", "Second"];
+
+fn registry(world: &World) -> PathBuf {
+    world.sandbox.project().join(".loopx/registry.json")
+}
+
+fn entries(path: &PathBuf, goal: &str) -> usize {
+    let text = fs::read_to_string(path).expect("a registry");
+    let document: Value = serde_json::from_str(&text).expect("JSON");
+    let goals = document["goals"].as_array().expect("goals");
+    goals.iter().filter(|entry| entry["id"] == goal).count()
+}
+
+fn status(world: &World) -> Value {
+    world.run(&["status"]).packet()
+}
+
+#[test]
+fn one_goal_made_by_many_processes_is_one_entry() {
+    let world = World::new();
+    let ends = codes(start(&world, &vec![SECOND.to_vec(); 8]));
+    assert!(ends.iter().all(|code| *code == Some(0)), "{ends:?}");
+    assert_eq!(entries(&registry(&world), "second"), 1);
+    status(&world);
+}
+
+#[test]
+fn a_goal_of_another_registry_is_made_there() {
+    let world = World::new();
+    let shared = world.sandbox.file("shared.json", r#"{"goals":[]}"#);
+    let mut document: Value =
+        serde_json::from_slice(&fs::read(registry(&world)).expect("read")).expect("JSON");
+    document["goals"]
+        .as_array_mut()
+        .expect("goals")
+        .push(json!({"id": "second", "source_registry": "../shared.json"}));
+    fs::write(registry(&world), document.to_string()).expect("written");
+    world.run(&SECOND).packet();
+    assert_eq!(entries(&registry(&world), "second"), 1);
+    assert_eq!(entries(&shared, "second"), 1);
+    let again = world.run(&SECOND).packet();
+    assert_eq!(again["changed"], false);
+}
+
+#[test]
+fn only_one_process_registers_a_new_agent() {
+    let world = World::new();
+    let args = [
+        "register-agent",
+        "--goal-id",
+        GOAL,
+        "--agent-id",
+        "lane-b",
+        "--require-new",
+        "--execute",
+    ];
+    let ends = codes(start(&world, &vec![args.to_vec(); 8]));
+    let won = ends.iter().filter(|code| **code == Some(0)).count();
+    assert_eq!(won, 1, "{ends:?}");
+    world.run(&args).refused("agent_exists");
+}
+
+#[test]
+fn equal_gate_decisions_of_many_processes_are_one() {
+    let world = World::new();
+    let args = [
+        "operator-gate",
+        "--goal-id",
+        GOAL,
+        "--gate",
+        "launch",
+        "--decision",
+        "approve",
+    ];
+    let ends = codes(start(&world, &vec![args.to_vec(); 8]));
+    assert!(ends.iter().all(|code| *code == Some(0)), "{ends:?}");
+    let rows: i64 = world
+        .store()
+        .query_row("SELECT count(*) FROM gate_decisions", [], |row| row.get(0))
+        .expect("a count");
+    assert_eq!(rows, 1);
+}
+
+/// Events of one kind in the goal.
+fn configs(world: &World, goal: &str) -> usize {
+    let path = world
+        .runtime()
+        .join("goals")
+        .join(goal)
+        .join("rollout-event-log.jsonl");
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("an event"))
+        .filter(|event| event["event_kind"] == "goal_config")
+        .count()
+}
+
+#[test]
+fn an_entry_written_before_a_kill_is_recorded_by_the_next_command() {
+    let world = World::new();
+    let killed = world
+        .run(&SECOND)
+        .env("LOOPX_FAILPOINT", "registry_replaced")
+        .prepared()
+        .run();
+    assert_eq!(killed.code, None, "{}", killed.text());
+    assert_eq!(configs(&world, "second"), 0);
+    assert_eq!(world.run(&SECOND).packet()["changed"], false);
+    assert_eq!(configs(&world, "second"), 1);
+    world.run(&SECOND).packet();
+    assert_eq!(configs(&world, "second"), 1);
+
+    let path = registry(&world);
+    let text = fs::read_to_string(&path).expect("read");
+    fs::write(&path, text.replace("\"Second\"", "\"By hand\"")).expect("written");
+    let add = [
+        "todo",
+        "add",
+        "--goal-id",
+        "second",
+        "--role",
+        "agent",
+        "--text",
+        "First",
+    ];
+    world.run(&add).packet();
+    assert_eq!(configs(&world, "second"), 2);
+}
+
+#[test]
+fn a_killed_registration_is_recorded_by_its_repeat() {
+    let world = World::new();
+    let before = configs(&world, GOAL);
+    let args = [
+        "register-agent",
+        "--goal-id",
+        GOAL,
+        "--agent-id",
+        "lane-b",
+        "--execute",
+    ];
+    let killed = world
+        .run(&args)
+        .env("LOOPX_FAILPOINT", "registry_replaced")
+        .prepared()
+        .run();
+    assert_eq!(killed.code, None, "{}", killed.text());
+    world.run(&args).packet();
+    assert_eq!(configs(&world, GOAL), before + 1);
+}
+
+#[test]
+fn a_pipe_in_place_of_the_registry_is_refused_at_once() {
+    let world = World::new();
+    let path = registry(&world);
+    fs::remove_file(&path).expect("removed");
+    let made = Command::new("mkfifo").arg(&path).status().expect("mkfifo");
+    assert!(made.success());
+    let run = world.run(&["status", "--format", "json"]).prepared();
+    let mut child = run
+        .command()
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts");
+    let begun = Instant::now();
+    let code = loop {
+        if let Some(status) = child.try_wait().expect("waits") {
+            break status.code();
+        }
+        if begun.elapsed() > Duration::from_secs(5) {
+            child.kill().expect("killed");
+            child.wait().expect("reaped");
+            panic!("still waiting for the pipe");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert_eq!(code, Some(1));
+}
