@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
@@ -105,8 +105,14 @@ impl<'a> Run<'a> {
             // The program may end without reading its input.
             let _ = input.write_all(&bytes);
         });
-        let output = child.wait_with_output().expect("the binary ends");
+        let finished = self.finish(child);
         writer.join().expect("the writer ends");
+        finished
+    }
+
+    /// Waits for the end of a run that was started by its command.
+    pub(crate) fn finish(self, child: Child) -> Finished {
+        let output = child.wait_with_output().expect("the binary ends");
         Finished {
             code: output.status.code(),
             stdout: output.stdout,
