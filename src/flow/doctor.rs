@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 use super::mode::Mode;
 use super::ports::Ports;
 use crate::contract::error::ErrorCode;
+use crate::contract::goal::Goal;
+use crate::contract::ids::GoalId;
 use crate::contract::maintenance::{DoctorPacket, Finding, FindingStatus, Repair, Versions};
 use crate::contract::packet::Refusal;
 use crate::kernel::zones;
 use crate::port::tools::{Found, Tool, Tools};
 use crate::store::document::registry::Registry;
 use crate::store::maintenance::{self, Health};
-use crate::store::state::Store;
+use crate::store::state::{Reader, Store};
 use crate::store::{StoreError, database, export, schema};
 
 /// What a look found and what could be done about it.
@@ -112,23 +114,7 @@ impl Look<'_> {
         let Ok(reader) = store.read() else {
             return;
         };
-        let mut is_lost = false;
-        let mut behind = Vec::new();
-        for goal in goals
-            .iter()
-            .filter(|goal| registry.source_of(goal).is_none())
-        {
-            let rows = reader.as_ref().map(|reader| reader.rows());
-            let head = rows.and_then(|rows| rows.head(&goal.id).ok().flatten());
-            let instance = head.as_ref().map(|head| head.instance_id.as_str());
-            is_lost |= goal.instance_id.is_some() && goal.instance_id.as_deref() != instance;
-            let Some(rows) = rows.filter(|_| head.is_some()) else {
-                continue;
-            };
-            if !export::is_complete(store.root(), rows, &goal.id).unwrap_or(false) {
-                behind.push(goal.id.clone());
-            }
-        }
+        let (is_lost, behind) = survey(registry, store, (&goals, reader.as_ref()));
         self.findings.push(match is_lost {
             false => Finding::ok("goals"),
             true => Finding::failed(
@@ -157,7 +143,7 @@ impl Look<'_> {
     }
 
     fn private_files(&mut self, roots: &[PathBuf]) {
-        let loose: Vec<PathBuf> = gather(roots, |root| maintenance::loose(root));
+        let loose: Vec<PathBuf> = gather(roots, maintenance::loose);
         match loose.is_empty() {
             true => self.findings.push(Finding::ok("permissions")),
             false => self.repair(
@@ -191,7 +177,7 @@ impl Look<'_> {
             .iter()
             .map(|project| project.join(".loopx/inbox"))
             .collect();
-        let mut found = gather(&folders, |folder| maintenance::inboxes(folder));
+        let mut found = gather(&folders, maintenance::inboxes);
         found.sort();
         found.dedup();
         let faults = found

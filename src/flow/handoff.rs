@@ -172,10 +172,7 @@ pub fn prepare(
         // The guard looks at what was there before this command records anything itself.
         let (after, before) = noted(ports, tx.rows(), (subject, operation), context)?;
         tx.note_entry(&entry_digest(&place.goal))?;
-        let draft = EventDraft::new("todo_update", "continuation prepared")
-            .agent(Some(subject.agent.as_str()))
-            .status("continuation_prepared");
-        super::todo::store_change(&mut tx, &before, &after, draft)?;
+        store_note(&mut tx, subject, (&before, &after))?;
         seal(&tx, operation, (&intent, &after, &subject.agent))?;
         tx.commit()?;
         failpoint!(Point::HandoffCommitted);
@@ -189,12 +186,8 @@ pub fn prepare(
     } else {
         "applied"
     };
-    let mut packet = prepared(
-        mode,
-        result,
-        (subject, &todo),
-        &revision(writer.rows(), &subject.goal)?,
-    )?;
+    let revision = revision(writer.rows(), &subject.goal)?;
+    let mut packet = prepared(mode, result, (subject, &todo), &revision)?;
     if let Some(receipt) = replay {
         let sealed = receipt.get("note_facts").and_then(Value::as_str);
         let is_there = Note::of(&todo).is_some_and(|note| Some(note.facts().as_str()) == sealed);
@@ -202,6 +195,13 @@ pub fn prepare(
         packet["note_readback_verified"] = json!(is_there);
     }
     Ok(packet)
+}
+
+fn store_note(tx: &mut GoalTx<'_>, subject: &Subject, at: (&Todo, &Todo)) -> Answer<()> {
+    let draft = EventDraft::new("todo_update", "continuation prepared")
+        .agent(Some(subject.agent.as_str()))
+        .status("continuation_prepared");
+    Ok(super::todo::store_change(tx, at.0, at.1, draft)?)
 }
 
 /// The Todo with its new note, and as it was.
@@ -250,7 +250,8 @@ pub fn adopt(
     )?;
     if mode.is_preview() {
         let reader = place.reader()?.ok_or_else(|| unknown_todo(&subject.todo))?;
-        let (todo, adoption) = adopted(ports, reader.rows(), &place, (subject, operation), target)?;
+        let (todo, adoption) =
+            adopted(ports, (&place, reader.rows()), (subject, operation), target)?;
         let packet = view("adopt", &place, reader.rows(), (subject, &todo))?;
         return Ok(claimed(
             packet,
@@ -266,15 +267,10 @@ pub fn adopt(
         writer.bring_up_exports(&subject.goal, ports.now);
         return adopted_before(&place, writer.rows(), (subject, target), &receipt);
     }
-    let (before, adoption) = adopted(ports, tx.rows(), &place, (subject, operation), target)?;
+    let (before, adoption) = adopted(ports, (&place, tx.rows()), (subject, operation), target)?;
     let mut packet = view("adopt", &place, tx.rows(), (subject, &before))?;
     if let Adoption::Transfer(after) = &adoption {
-        let draft = EventDraft::new("todo_claim", "todo handed over")
-            .agent(Some(subject.agent.as_str()))
-            .status("transferred")
-            .detail("source_agent_id", json!(before.claimed_by()))
-            .detail("target_agent_id", target.agent.as_str());
-        super::todo::store_change(&mut tx, &before, after, draft)?;
+        store_transfer(&mut tx, (subject, target), (&before, after))?;
     }
     let sealed = seal(&tx, operation, (&intent, &before, &target.agent))?;
     tx.commit()?;
@@ -290,6 +286,19 @@ pub fn adopt(
         target,
         is_verified,
     ))
+}
+
+fn store_transfer(
+    tx: &mut GoalTx<'_>,
+    (subject, target): (&Subject, &Target),
+    (before, after): (&Todo, &Todo),
+) -> Answer<()> {
+    let draft = EventDraft::new("todo_claim", "todo handed over")
+        .agent(Some(subject.agent.as_str()))
+        .status("transferred")
+        .detail("source_agent_id", json!(before.claimed_by()))
+        .detail("target_agent_id", target.agent.as_str());
+    Ok(super::todo::store_change(tx, before, after, draft)?)
 }
 
 /// The stored answer of an adoption, held against the Todo as it is now.
@@ -322,8 +331,7 @@ fn holds(todo: &Todo, target: &Target, (note_facts, stable_facts): (&str, &str))
 
 fn adopted(
     ports: &Ports,
-    rows: Rows<'_>,
-    place: &Place,
+    (place, rows): (&Place, Rows<'_>),
     (subject, operation): (&Subject, &Operation),
     target: &Target,
 ) -> Answer<(Todo, Adoption)> {

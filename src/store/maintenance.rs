@@ -146,7 +146,10 @@ mod tests {
         let file = root.path().join("a");
         fs::write(&file, "x").expect("a file");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).expect("a mode");
-        assert_eq!(loose(root.path()).expect("read"), [file.clone()]);
+        assert_eq!(
+            loose(root.path()).expect("read"),
+            std::slice::from_ref(&file)
+        );
         tighten(&file).expect("changed");
         assert!(loose(root.path()).expect("read").is_empty());
         assert_eq!(fs::metadata(&file).expect("there").mode() & 0o777, 0o600);

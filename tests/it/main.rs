@@ -1,6 +1,6 @@
 //! Black-box tests: the binary as a child process, the house rules, the documents.
 
-#![allow(clippy::too_many_lines)]
+#![allow(clippy::too_many_lines, clippy::too_many_arguments)]
 
 mod cli_common;
 mod cli_generate;

@@ -146,12 +146,13 @@ impl<'a> Selection<'a> {
 
     /// The commits whose subject and sizes equal another's; their patches decide.
     pub(super) fn suspects(&self, sizes: &Sizes) -> Vec<CommitRef<'a>> {
-        let mut groups: HashMap<(&str, Vec<(&str, u64, u64)>), Vec<usize>> = HashMap::new();
+        type Extent<'e> = Vec<(&'e str, u64, u64)>;
+        let mut groups: HashMap<(&str, Extent<'_>), Vec<usize>> = HashMap::new();
         for place in self.counted().filter(|place| !self.is_merge(*place)) {
             let files = sizes
                 .get(&self.commits[place].id)
                 .map_or(&[][..], Vec::as_slice);
-            let mut extent: Vec<(&str, u64, u64)> = files
+            let mut extent: Extent<'_> = files
                 .iter()
                 .map(|file| (file.path.as_str(), file.added, file.removed))
                 .collect();

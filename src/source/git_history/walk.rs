@@ -65,7 +65,7 @@ pub(super) fn parse_walk(bytes: &[u8]) -> Walk {
         [] => records.split_last().map_or(records, |(_, whole)| whole),
         _ => records,
     };
-    let parsed = records.iter().map(|record| parse_record(record));
+    let parsed = records.iter().map(parse_record);
     let mut commits = Vec::with_capacity(records.len());
     for record in parsed {
         match record {
