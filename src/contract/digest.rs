@@ -103,6 +103,28 @@ pub fn policy_source(text: &str) -> String {
     format!("sha256-{encoded}")
 }
 
+/// [`content_digest`] of bytes that come in pieces.
+#[derive(Default)]
+pub struct Running(Sha256);
+
+impl Running {
+    /// Returns the digest of everything written.
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
+impl std::io::Write for Running {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Digest of the compact ASCII form: replan obligation ids.
 pub fn ascii_digest(value: &Value) -> Result<Digest, NotCanonical> {
     Ok(content_digest(canonical::compact_ascii(value)?.as_bytes()))
@@ -197,6 +219,9 @@ mod tests {
             content_digest(b"").to_string(),
             "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
         );
+        let mut running = Running::default();
+        std::io::copy(&mut b"abc".as_slice(), &mut running).expect("memory");
+        assert_eq!(running.finish(), content_digest(b"abc"));
         assert_eq!(nul_joined(&["a", "b"]), content_digest(b"a\0b"));
         assert_eq!(
             semantic_key(&[json!("a"), json!(1)]),

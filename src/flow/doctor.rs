@@ -3,6 +3,7 @@
 //!
 //! Without `--execute` nothing is written: not a mode, not a byte of the log.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::mode::Mode;
@@ -38,8 +39,11 @@ pub fn run(ports: &Ports, tools: &dyn Tools, mode: Mode) -> DoctorPacket {
     if let Some((registry, store)) = look.registry() {
         look.store(&store);
         look.goals(&registry, &store);
-        look.private_files(&[store.root().to_path_buf()]);
-        look.inboxes(&registry);
+        let inboxes = inbox_folders(ports, &registry);
+        look.inboxes(&inboxes);
+        let mut private = vec![store.root().to_path_buf()];
+        private.extend(inboxes);
+        look.private_files(&private);
     }
     let git = look.tool(tools, Tool::Git, "git");
     let channel_program = look.tool(tools, Tool::Channel, "channel_program");
@@ -143,20 +147,20 @@ impl Look<'_> {
     }
 
     fn private_files(&mut self, roots: &[PathBuf]) {
-        let loose: Vec<PathBuf> = gather(roots, maintenance::loose);
-        match loose.is_empty() {
-            true => self.findings.push(Finding::ok("permissions")),
-            false => self.repair(
+        match gather(roots, maintenance::loose) {
+            Err(_) => self.unreadable("permissions"),
+            Ok(loose) if loose.is_empty() => self.findings.push(Finding::ok("permissions")),
+            Ok(loose) => self.repair(
                 "permissions",
                 "others may read private files; `loopx doctor --execute` takes their rights away",
                 || loose.iter().all(|path| maintenance::tighten(path).is_ok()),
             ),
         }
         let now = self.ports.now;
-        let old: Vec<PathBuf> = gather(roots, |root| maintenance::leftovers(root, now));
-        match old.is_empty() {
-            true => self.findings.push(Finding::ok("leftovers")),
-            false => self.repair(
+        match gather(roots, |root| maintenance::leftovers(root, now)) {
+            Err(_) => self.unreadable("leftovers"),
+            Ok(old) if old.is_empty() => self.findings.push(Finding::ok("leftovers")),
+            Ok(old) => self.repair(
                 "leftovers",
                 "temporary files of killed processes lie about; `loopx doctor --execute` removes them",
                 || old.iter().all(|path| maintenance::remove(path).is_ok()),
@@ -164,29 +168,26 @@ impl Look<'_> {
         }
     }
 
-    fn inboxes(&mut self, registry: &Registry) {
-        let workspace = &self.ports.workspace;
-        let mut projects = vec![workspace.project().to_path_buf()];
-        for goal in registry.goals().unwrap_or_default() {
-            projects.extend(
-                goal.text("repo")
-                    .map(|repo| workspace.registry_dir().join(repo)),
-            );
-        }
-        let folders: Vec<PathBuf> = projects
-            .iter()
-            .map(|project| project.join(".loopx/inbox"))
-            .collect();
-        let mut found = gather(&folders, maintenance::inboxes);
+    fn unreadable(&mut self, check: &'static str) {
+        let next =
+            "a private folder cannot be read; give its owner the right to, then run this again";
+        self.findings
+            .push(Finding::failed(check, ErrorCode::StoreWriteFailed, next));
+    }
+
+    fn inboxes(&mut self, folders: &[PathBuf]) {
+        let Ok(mut found) = gather(folders, maintenance::inboxes) else {
+            return self.unreadable("inboxes");
+        };
         found.sort();
         found.dedup();
-        let faults = found
+        let mut faults = found
             .iter()
             .filter_map(|path| match maintenance::inbox_health(path) {
                 Health::Unusable(error) => Some(unusable("inboxes", error)),
                 _ => None,
             });
-        let worst = faults.into_iter().next();
+        let worst = faults.next();
         self.findings.push(worst.unwrap_or(Finding::ok("inboxes")));
     }
 
@@ -214,14 +215,61 @@ impl Look<'_> {
     }
 }
 
+/// Where inboxes may lie: below the project of the call and of every goal.
+fn inbox_folders(ports: &Ports, registry: &Registry) -> Vec<PathBuf> {
+    let workspace = &ports.workspace;
+    let mut projects = vec![workspace.project().to_path_buf()];
+    for goal in registry.goals().unwrap_or_default() {
+        projects.extend(
+            goal.text("repo")
+                .map(|repo| workspace.registry_dir().join(repo)),
+        );
+    }
+    let mut folders: Vec<PathBuf> = projects
+        .iter()
+        .map(|project| project.join(".loopx/inbox"))
+        .collect();
+    folders.sort();
+    folders.dedup();
+    folders
+}
+
+/// Lists what is below several folders; one that cannot be read is no empty one.
 fn gather(
     roots: &[PathBuf],
-    list: impl Fn(&Path) -> std::io::Result<Vec<PathBuf>>,
-) -> Vec<PathBuf> {
-    roots
+    list: impl Fn(&Path) -> io::Result<Vec<PathBuf>>,
+) -> io::Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    for root in roots {
+        all.extend(list(root)?);
+    }
+    Ok(all)
+}
+
+/// Whether a known goal has lost its rows, and whose exports end before theirs.
+fn survey(
+    registry: &Registry,
+    store: &Store,
+    (goals, reader): (&[Goal], Option<&Reader>),
+) -> (bool, Vec<GoalId>) {
+    let mut is_lost = false;
+    let mut behind = Vec::new();
+    for goal in goals
         .iter()
-        .flat_map(|root| list(root).unwrap_or_default())
-        .collect()
+        .filter(|goal| registry.source_of(goal).is_none())
+    {
+        let rows = reader.map(Reader::rows);
+        let head = rows.and_then(|rows| rows.head(&goal.id).ok().flatten());
+        let instance = head.as_ref().map(|head| head.instance_id.as_str());
+        is_lost |= goal.instance_id.is_some() && goal.instance_id.as_deref() != instance;
+        let Some(rows) = rows.filter(|_| head.is_some()) else {
+            continue;
+        };
+        if !export::is_complete(store.root(), rows, &goal.id).unwrap_or(false) {
+            behind.push(goal.id.clone());
+        }
+    }
+    (is_lost, behind)
 }
 
 fn unusable(check: &'static str, error: StoreError) -> Finding {

@@ -25,7 +25,7 @@ use crate::failpoint::Point;
 use crate::kernel::handoff::{self as decide, Adoption, NoteState, Seal, Watch};
 use crate::kernel::todo::{self as rules, LeaseProof};
 use crate::store::StoreError;
-use crate::store::state::{GoalTx, Receipt, Rows};
+use crate::store::state::{GoalTx, Receipt, Rows, Writer};
 use crate::workspace::contained;
 
 /// Which Todo, who acts and in which session.
@@ -261,7 +261,8 @@ pub fn adopt(
         ));
     }
     let mut writer = place.writer(ports)?;
-    let mut tx = place.begin(ports, &mut writer)?;
+    record_edit(ports, &place, &mut writer)?;
+    let mut tx = writer.begin(&subject.goal, ports.now)?;
     if let Some(receipt) = replayed(tx.rows(), subject, operation, &intent)? {
         drop(tx);
         writer.bring_up_exports(&subject.goal, ports.now);
@@ -269,6 +270,7 @@ pub fn adopt(
     }
     let (before, adoption) = adopted(ports, (&place, tx.rows()), (subject, operation), target)?;
     let mut packet = view("adopt", &place, tx.rows(), (subject, &before))?;
+    tx.note_entry(&entry_digest(&place.goal))?;
     if let Adoption::Transfer(after) = &adoption {
         store_transfer(&mut tx, (subject, target), (&before, after))?;
     }
@@ -338,6 +340,7 @@ fn adopted(
     let before = stored(rows, subject)?;
     decide::require_open(&before)?;
     guard(rows, (subject, &before), operation, &target.agent)?;
+    require_known_entry(place, rows)?;
     let lease = rows.lease(&subject.goal, &subject.todo)?;
     let adoption = decide::adopt(
         &before,
@@ -397,6 +400,29 @@ fn guard(
     {
         true => Err(moved_on(&current)),
         false => Ok(()),
+    }
+}
+
+/// Records a hand edit of the goal's entry first, so that the refusal it causes names a revision that can be used.
+fn record_edit(ports: &Ports, place: &Place, writer: &mut Writer) -> Answer<()> {
+    let known = writer.rows().head(&place.goal.id)?;
+    let known = known.and_then(|head| head.entry_digest);
+    if known.is_some_and(|known| known != entry_digest(&place.goal)) {
+        place.begin(ports, writer)?.commit()?;
+    }
+    Ok(())
+}
+
+/// A hand edit of the goal's entry after the last recorded change may have touched its roster.
+fn require_known_entry(place: &Place, rows: Rows<'_>) -> Answer<()> {
+    let head = rows
+        .head(&place.goal.id)?
+        .ok_or(StoreError::Corrupt("the rows of a known goal are gone"))?;
+    match head.entry_digest.as_deref() {
+        Some(known) if known != entry_digest(&place.goal) => {
+            Err(moved_on(&head.provider_revision()))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -286,17 +286,28 @@ fn list(out: &Path) -> Result<Vec<Entry>, BackupError> {
             if !kind.is_file() {
                 return Err(BackupError::Corrupt);
             }
-            let bytes = fs::read(&path)?;
-            let length = bytes.len() as u64;
+            let (bytes, sha256) = digest_of(&path)?;
             found.push(Entry {
                 path: relative,
-                bytes: length,
-                sha256: digest::content_digest(&bytes),
+                bytes,
+                sha256,
             });
         }
     }
     found.sort_by(|left, right| left.path.cmp(&right.path));
     Ok(found)
+}
+
+/// Length and digest of a file, read piece by piece: a store may be larger than memory.
+fn digest_of(path: &Path) -> io::Result<(u64, Digest)> {
+    let mut running = digest::Running::default();
+    let bytes = io::copy(&mut fs::File::open(path)?, &mut running)?;
+    Ok((bytes, running.finish()))
+}
+
+fn is_equal(left: &Path, right: &Path) -> io::Result<bool> {
+    Ok(fs::metadata(left)?.len() == fs::metadata(right)?.len()
+        && digest_of(left)? == digest_of(right)?)
 }
 
 /// Opening a copied database for its check may leave these; they hold no rows.
@@ -379,7 +390,7 @@ impl Plan {
         for (source, target) in &moves {
             // Nothing that is there is ever replaced: a restore adds, or it refuses.
             let is_state = target.ends_with(STORE) || target.ends_with(INBOX);
-            let differs = target.exists() && fs::read(target)? != fs::read(source)?;
+            let differs = target.exists() && !is_equal(target, source)?;
             // A log that lies there would be played onto the restored database.
             if differs || (is_state && database::log_bytes(target) > 0) {
                 return Err(BackupError::RestoreTargetNotEmpty);
@@ -391,12 +402,11 @@ impl Plan {
     /// Puts every file in its place, one durable rename each.
     pub fn perform(&self) -> Result<(), BackupError> {
         for (source, target) in &self.moves {
-            let bytes = fs::read(source)?;
-            if fs::read(target).is_ok_and(|found| found == bytes) {
+            if target.exists() && is_equal(target, source)? {
                 continue;
             }
             private_file::create_dir(target.parent().unwrap_or(target))?;
-            private_file::replace(target, &bytes)?;
+            private_file::copy(source, target)?;
         }
         Ok(())
     }

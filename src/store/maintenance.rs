@@ -143,6 +143,7 @@ mod tests {
     #[test]
     fn loose_modes_are_found_and_tightened() {
         let root = tempfile::tempdir().expect("a folder");
+        fs::set_permissions(root.path(), fs::Permissions::from_mode(0o700)).expect("a mode");
         let file = root.path().join("a");
         fs::write(&file, "x").expect("a file");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).expect("a mode");

@@ -114,6 +114,17 @@ pub fn create_with(path: &Path, bytes: &[u8], between: impl FnOnce()) -> io::Res
     sync_dir(folder)
 }
 
+/// Copies a file durably to a name that must be free, owner-only and piece by piece.
+pub fn copy(source: &Path, target: &Path) -> io::Result<()> {
+    let folder = folder_of(target);
+    let mut temp = filled(folder, &[])?;
+    io::copy(&mut fs::File::open(source)?, temp.as_file_mut())?;
+    temp.as_file().sync_all()?;
+    temp.persist_noclobber(target)
+        .map_err(|error| error.error)?;
+    sync_dir(folder)
+}
+
 /// Writes a rebuildable export: whole or not at all, but without waiting for the disk.
 pub fn export(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temp = filled(folder_of(path), bytes)?;

@@ -202,11 +202,10 @@ fn a_hand_edit_of_the_roster_makes_a_handoff_stale() {
     std::fs::write(&registry, edited).expect("written");
     let refused = goal.adopt("lane-b", "op-2", &prepared).refusal();
     assert_eq!(refused["error_code"], "provider_revision_mismatch");
-    let prepared = text(
-        &goal.prepare("op-3", &goal.revision()).packet(),
-        "provider_revision",
-    );
-    goal.adopt("lane-b", "op-4", &prepared).packet();
+    let seen = goal.handoff("inspect", "lane-b", "s2", &[]).packet();
+    let shown = text(&seen, "provider_revision");
+    assert_eq!(shown, text(&refused, "provider_revision"));
+    goal.adopt("lane-b", "op-4", &shown).packet();
 }
 
 #[test]
