@@ -13,7 +13,7 @@
 //! | `process` | the one place that spawns |
 //! | [`workspace`] | paths, the project, the runtime root, environment variables |
 //! | [`flow`] | what happens, in order: one file per effectful command |
-//! | [`failpoint`] | named crash points, empty without `test-hooks` |
+//! | [`mod@failpoint`] | named crash points, empty without `test-hooks` |
 //! | `compose` | the door: the only place that names concrete providers, sources and hosts |
 //! | [`cli`] | arguments in, one packet out |
 //!

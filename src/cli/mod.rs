@@ -2,7 +2,7 @@
 //!
 //! `run` parses the command line, hands it to the family's file and prints what comes back. A
 //! family file parses its input, calls the kernel (pure commands) or one flow, and returns an
-//! [`emit::Reply`]; it never prints. A panic anywhere becomes a refusal with exit code 1.
+//! `emit::Reply`; it never prints. A panic anywhere becomes a refusal with exit code 1.
 
 mod args;
 mod emit;

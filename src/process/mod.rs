@@ -4,7 +4,7 @@
 //! started; both pipes are drained while it runs; what it prints is kept up to a limit and read to the end beyond it. A program
 //! that never started, one that did not finish in time and one that finished are three different answers.
 //!
-//! Two forms: [`run`] waits for one answer within a deadline; [`stream`] starts a long-lived child and hands its lines, as they
+//! Two forms: [`run`] waits for one answer within a deadline; [`stream()`] starts a long-lived child and hands its lines, as they
 //! come, to a channel. [`stop_signals`] turns the signals that ask this process to stop into a channel message.
 //!
 //! Deliberately absent: retries, parsing, any knowledge of the program that is started, and an asynchronous runtime.
