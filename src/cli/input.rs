@@ -10,15 +10,12 @@ use crate::contract::error::ErrorCode;
 use crate::contract::json::{self, JsonFault};
 use crate::contract::packet::Refusal;
 
-/// The largest document that is read, in bytes.
-const MAX_BYTES: u64 = 16_777_216;
-
 /// Reads one JSON object from a file, or from standard input for `-`. `~/` stands for HOME.
 pub(super) fn json_object(source: &Path) -> Result<Value, Refusal> {
     let bytes = read_bounded(source).map_err(|_| {
         unreadable("the input file could not be read; check that it exists and is readable")
     })?;
-    if bytes.len() as u64 > MAX_BYTES {
+    if bytes.len() as u64 > json::MAX_INPUT_BYTES {
         return Err(unreadable(
             "the input is larger than 16777216 bytes; send less",
         ));
@@ -36,13 +33,13 @@ fn read_bounded(source: &Path) -> io::Result<Vec<u8>> {
     if source == Path::new("-") {
         io::stdin()
             .lock()
-            .take(MAX_BYTES + 1)
+            .take(json::MAX_INPUT_BYTES + 1)
             .read_to_end(&mut bytes)?;
         return Ok(bytes);
     }
     let expanded = crate::workspace::env::expand_home(source);
     File::open(expanded)?
-        .take(MAX_BYTES + 1)
+        .take(json::MAX_INPUT_BYTES + 1)
         .read_to_end(&mut bytes)?;
     Ok(bytes)
 }

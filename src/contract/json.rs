@@ -12,6 +12,8 @@ use serde_json::{Map, Number, Value};
 
 use super::canonical;
 
+/// The largest document a command reads, in bytes.
+pub const MAX_INPUT_BYTES: u64 = 16_777_216;
 /// The deepest nesting that is read.
 pub const MAX_DEPTH: usize = 127;
 

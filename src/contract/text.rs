@@ -94,6 +94,12 @@ pub fn is_language(text: &str) -> bool {
         })
 }
 
+/// Tells whether labels of a language tag are Chinese.
+pub fn is_chinese(tag: &str) -> bool {
+    tag.get(..2)
+        .is_some_and(|start| start.eq_ignore_ascii_case("zh"))
+}
+
 fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'.' | b'-' | b'+')
 }

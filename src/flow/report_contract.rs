@@ -13,6 +13,7 @@ use crate::contract::periodic_report::artifact::RendererAdapter;
 use crate::contract::periodic_report::audience::AudiencePolicy;
 use crate::contract::periodic_report::delivery::DeliveryRequest;
 use crate::contract::periodic_report::document::{DocumentParts, GivenDocument, GivenFacts};
+use crate::contract::periodic_report::generation::BundleRequest;
 use crate::contract::periodic_report::identity::value_of;
 use crate::contract::periodic_report::profile::Profile;
 use crate::contract::periodic_report::projection::read_progress;
@@ -91,7 +92,9 @@ impl ReportContract {
             Self::BuildDocument => build_document(request),
             Self::Render => render(request),
             Self::PlanAudience => plan_audience(request),
-            Self::Bundle => value_of(&kernel::generation::bundle(request)?),
+            Self::Bundle => value_of(&kernel::generation::bundle(&BundleRequest::parse(
+                request,
+            )?)?),
             Self::Readiness => value_of(&kernel::readiness::judge(ReadinessRequest::parse(
                 request,
             )?)?),

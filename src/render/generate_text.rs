@@ -4,8 +4,7 @@
 use serde_json::Value;
 
 use super::prepare::prepare;
-
-const LIMIT: usize = 600;
+use crate::contract::periodic_report::limits;
 
 /// Lays out a generate result.
 pub(crate) fn result(packet: &Value) -> String {
@@ -18,7 +17,7 @@ pub(crate) fn result(packet: &Value) -> String {
     );
     push(&mut out, &format!("Report of {period}"));
     if let Some(summary) = packet["summary"].as_str() {
-        push(&mut out, &prepare(summary, LIMIT));
+        push(&mut out, &prepare(summary, limits::SUMMARY));
     }
     push(&mut out, &counts(packet));
     for source in packet["sources"].as_array().into_iter().flatten() {
@@ -38,7 +37,7 @@ fn push(out: &mut String, line: &str) {
 
 fn word(value: &Value) -> String {
     match value {
-        Value::String(text) => prepare(text, LIMIT).into_owned(),
+        Value::String(text) => prepare(text, limits::SUMMARY).into_owned(),
         Value::Null => "none".to_owned(),
         other => other.to_string(),
     }
@@ -104,7 +103,7 @@ fn place(packet: &Value) -> String {
         Some(true) => "The same report is there already. Open",
         _ => "Open",
     };
-    format!("{verb} {}/{file}{how}.", prepare(out, LIMIT))
+    format!("{verb} {}/{file}{how}.", prepare(out, limits::SUMMARY))
 }
 
 fn push_next_step(out: &mut String, step: &Value) {
@@ -112,7 +111,7 @@ fn push_next_step(out: &mut String, step: &Value) {
         return;
     };
     push(out, "");
-    push(out, &prepare(reason, LIMIT));
+    push(out, &prepare(reason, limits::SUMMARY));
     for command in step["commands"].as_array().into_iter().flatten() {
         push(out, &format!("  {}", word(command)));
     }

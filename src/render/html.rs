@@ -11,7 +11,6 @@ use askama::Template as _;
 
 use super::labels::{Labels, is_chinese, kind_index};
 use super::link::link;
-use super::markdown::limit;
 use super::page::{
     Appendix, Cell, Fact, ItemLink, ItemView, Kicker, Page, RowView, RunRow, SectionView,
     SourceRow, SourceView, Symbol, TagView, Text,
@@ -25,6 +24,7 @@ use crate::contract::periodic_report::document::{
 };
 use crate::contract::periodic_report::identity::content_digest;
 use crate::contract::periodic_report::item::Item;
+use crate::contract::periodic_report::limits;
 use crate::contract::periodic_report::vocabulary::{ContentKind, SourceStatus, Tone};
 
 const STYLE: &str = include_str!("templates/page.css").trim_ascii_end();
@@ -93,17 +93,19 @@ impl<'a> Builder<'a> {
             style: STYLE,
             script: SCRIPT,
             symbols: self.symbols(),
-            title: prepare(&self.document.title, limit::TITLE),
+            title: prepare(&self.document.title, limits::DOCUMENT_TITLE),
             heading: self.heading(),
             kicker: Kicker {
-                text: kicker.map_or(Cow::Borrowed(self.labels.kicker), |text| prepare(text, 120)),
+                text: kicker.map_or(Cow::Borrowed(self.labels.kicker), |text| {
+                    prepare(text, limits::KICKER)
+                }),
                 is_own: kicker.is_none(),
             },
             period: self.period(),
             lead: editorial
                 .summary
                 .as_deref()
-                .map(|text| prepare(text, limit::SUMMARY)),
+                .map(|text| prepare(text, limits::SUMMARY)),
             facts: self.facts(),
             brief: self.brief(),
             partial: self.is_partial(),
@@ -117,7 +119,7 @@ impl<'a> Builder<'a> {
 
     /// A date must not break at its hyphens: a period at the end of the title stays in one piece.
     fn heading(&self) -> (String, String) {
-        let title = prepare(&self.document.title, limit::TITLE);
+        let title = prepare(&self.document.title, limits::DOCUMENT_TITLE);
         let period = self.period();
         match title.strip_suffix(period.as_str()) {
             Some(rest) if !rest.is_empty() && !period.is_empty() => (rest.to_owned(), period),
@@ -127,13 +129,13 @@ impl<'a> Builder<'a> {
 
     fn period(&self) -> String {
         match &self.document.editorial.profile.period_label {
-            Some(label) => prepare(label, limit::PERIOD).into_owned(),
+            Some(label) => prepare(label, limits::PERIOD_LABEL).into_owned(),
             None => {
                 let (start, end) = &self.document.period;
                 format!(
                     "{} — {}",
-                    prepare(start, limit::STAMP),
-                    prepare(end, limit::STAMP)
+                    prepare(start, limits::STAMP),
+                    prepare(end, limits::STAMP)
                 )
             }
         }
@@ -171,9 +173,12 @@ impl<'a> Builder<'a> {
         highlights
             .iter()
             .map(|highlight| Fact {
-                label: prepare(&highlight.label, 80),
-                value: prepare(&highlight.value, 48),
-                detail: highlight.detail.as_deref().map(|text| prepare(text, 160)),
+                label: prepare(&highlight.label, limits::HIGHLIGHT_LABEL),
+                value: prepare(&highlight.value, limits::HIGHLIGHT_VALUE),
+                detail: highlight
+                    .detail
+                    .as_deref()
+                    .map(|text| prepare(text, limits::HIGHLIGHT_DETAIL)),
                 tone: highlight.tone.unwrap_or(Tone::Neutral).as_str(),
                 is_own: false,
             })
@@ -231,7 +236,7 @@ impl<'a> Builder<'a> {
     fn brief(&self) -> Vec<Cell<'a>> {
         let titled = |kinds: &'static [ContentKind]| {
             self.select(kinds)
-                .map(|(position, item)| self.item_link(position, &item.title, limit::ITEM_TITLE))
+                .map(|(position, item)| self.item_link(position, &item.title, limits::ITEM_TITLE))
                 .collect::<Vec<_>>()
         };
         let changed = titled(&[ContentKind::Outcome, ContentKind::Decision]);
@@ -250,7 +255,7 @@ impl<'a> Builder<'a> {
             .filter(|(_, item)| item.tags.iter().any(|tag| tag.as_str() == "ask"))
             .map(|(position, item)| {
                 let text = item.next_action.as_deref().unwrap_or(&item.title);
-                self.item_link(position, text, limit::REFERENCE)
+                self.item_link(position, text, limits::REFERENCE)
             })
             .collect();
         if [&changed, &risks, &next, &asks]
@@ -289,7 +294,7 @@ impl<'a> Builder<'a> {
             .flatten()
             .find_map(|(position, item)| {
                 let next = item.next_action.as_deref()?;
-                Some(self.item_link(position, next, limit::REFERENCE))
+                Some(self.item_link(position, next, limits::REFERENCE))
             })
     }
 
@@ -330,7 +335,7 @@ impl<'a> Builder<'a> {
             .collect();
         SectionView {
             id: section.section_id.as_str(),
-            title: prepare(&section.title, limit::SECTION),
+            title: prepare(&section.title, limits::SECTION_TITLE),
             count: self.labels.item_count(items.len()),
             items,
         }
@@ -344,25 +349,25 @@ impl<'a> Builder<'a> {
             kind_name: kind.map(|kind| self.labels.kind(Some(kind))),
             class: colour(kind),
             symbol: symbol(kind),
-            title: prepare(&item.title, limit::ITEM_TITLE),
-            summary: prepare(&item.summary, limit::ITEM_SUMMARY),
+            title: prepare(&item.title, limits::ITEM_TITLE),
+            summary: prepare(&item.summary, limits::ITEM_SUMMARY),
             status: item
                 .status
                 .as_deref()
-                .map(|text| prepare(text, limit::STATUS)),
+                .map(|text| prepare(text, limits::STATUS)),
             tags: item.tags.iter().map(|tag| self.tag(item, tag)).collect(),
             details: item
                 .details
                 .iter()
                 .map(|detail| RowView {
-                    label: prepare(&detail.label, limit::DETAIL_LABEL),
-                    text: prepare(&detail.text, limit::DETAIL_TEXT),
+                    label: prepare(&detail.label, limits::DETAIL_LABEL),
+                    text: prepare(&detail.text, limits::DETAIL_TEXT),
                 })
                 .collect(),
             next: item
                 .next_action
                 .as_deref()
-                .map(|text| prepare(text, limit::REFERENCE)),
+                .map(|text| prepare(text, limits::REFERENCE)),
             source: item.source_ref.as_deref().map(source),
         }
     }
@@ -377,7 +382,9 @@ impl<'a> Builder<'a> {
         let label = item.tag_labels.get(tag);
         TagView {
             class: if is_ask { "ask-tag" } else { "tag" },
-            text: label.map_or(Cow::Borrowed(name), |label| prepare(label, 64)),
+            text: label.map_or(Cow::Borrowed(name), |label| {
+                prepare(label, limits::TAG_LABEL)
+            }),
         }
     }
 
@@ -389,7 +396,7 @@ impl<'a> Builder<'a> {
             if !items.is_empty() {
                 groups.push(SectionView {
                     id: section.section_id.as_str(),
-                    title: prepare(&section.title, limit::SECTION),
+                    title: prepare(&section.title, limits::SECTION_TITLE),
                     count: String::new(),
                     items,
                 });
@@ -443,15 +450,15 @@ impl<'a> Builder<'a> {
         let (start, end) = &document.period;
         let window = format!(
             "{} – {}",
-            prepare(start, limit::STAMP),
-            prepare(end, limit::STAMP)
+            prepare(start, limits::STAMP),
+            prepare(end, limits::STAMP)
         );
         let row = |label, text: Text<'a>, code| RunRow { label, text, code };
         vec![
             row(l.profile, Cow::Owned(profile), false),
             row(
                 l.generated,
-                prepare(&document.generated_at, limit::STAMP),
+                prepare(&document.generated_at, limits::STAMP),
                 false,
             ),
             row(l.window, Cow::Owned(window), false),
@@ -478,13 +485,13 @@ impl<'a> Builder<'a> {
             snapshot: source
                 .snapshot_digest
                 .as_deref()
-                .map(|digest| prepare(digest, 256)),
+                .map(|digest| prepare(digest, limits::SNAPSHOT_DIGEST)),
         }
     }
 }
 
 fn source(reference: &str) -> SourceView<'_> {
-    let text = prepare(reference, limit::REFERENCE);
+    let text = prepare(reference, limits::REFERENCE);
     SourceView {
         link: link(reference, &text),
         text,

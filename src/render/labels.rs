@@ -95,7 +95,7 @@ impl Labels {
 
 /// Tells whether labels and sentences are Chinese for a language.
 pub(crate) fn is_chinese(language: Option<&str>) -> bool {
-    language.is_some_and(|tag| tag.to_ascii_lowercase().starts_with("zh"))
+    language.is_some_and(crate::contract::text::is_chinese)
 }
 
 /// The order of kinds in legends and columns.

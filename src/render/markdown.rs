@@ -8,21 +8,7 @@ use super::prepare::prepare;
 use super::runnable::is_runnable;
 use crate::contract::periodic_report::document::{GivenDocument, GivenSection, VerifiedDocument};
 use crate::contract::periodic_report::item::Item;
-
-/// The limits of the contract, field by field.
-pub(crate) mod limit {
-    pub(crate) const TITLE: usize = 200;
-    pub(crate) const PERIOD: usize = 160;
-    pub(crate) const SUMMARY: usize = 600;
-    pub(crate) const SECTION: usize = 160;
-    pub(crate) const ITEM_TITLE: usize = 240;
-    pub(crate) const ITEM_SUMMARY: usize = 1000;
-    pub(crate) const STATUS: usize = 80;
-    pub(crate) const REFERENCE: usize = 500;
-    pub(crate) const DETAIL_LABEL: usize = 40;
-    pub(crate) const DETAIL_TEXT: usize = 360;
-    pub(crate) const STAMP: usize = 80;
-}
+use crate::contract::periodic_report::limits;
 
 /// Renders a document as linear Markdown.
 pub(crate) fn render(verified: &VerifiedDocument) -> String {
@@ -42,19 +28,22 @@ pub(crate) fn render(verified: &VerifiedDocument) -> String {
 }
 
 fn push_head(out: &mut String, document: &GivenDocument, labels: &Labels) {
-    push_line(out, &["# ", &prepare(&document.title, limit::TITLE)]);
+    push_line(
+        out,
+        &["# ", &prepare(&document.title, limits::DOCUMENT_TITLE)],
+    );
     out.push('\n');
     match &document.editorial.profile.period_label {
-        Some(label) => push_line(out, &[&prepare(label, limit::PERIOD)]),
+        Some(label) => push_line(out, &[&prepare(label, limits::PERIOD_LABEL)]),
         None => {
-            let start = prepare(&document.period.0, limit::STAMP);
-            let end = prepare(&document.period.1, limit::STAMP);
+            let start = prepare(&document.period.0, limits::STAMP);
+            let end = prepare(&document.period.1, limits::STAMP);
             push_line(out, &[labels.period, "：`", &start, "` – `", &end, "`"]);
         }
     }
     if let Some(summary) = &document.editorial.summary {
         out.push('\n');
-        push_line(out, &[&prepare(summary, limit::SUMMARY)]);
+        push_line(out, &[&prepare(summary, limits::SUMMARY)]);
     }
 }
 
@@ -85,32 +74,32 @@ fn push_appendix(out: &mut String, document: &GivenDocument, labels: &Labels) {
 
 fn push_heading(out: &mut String, marks: &str, title: &str) {
     out.push('\n');
-    push_line(out, &[marks, &prepare(title, limit::SECTION)]);
+    push_line(out, &[marks, &prepare(title, limits::SECTION_TITLE)]);
     out.push('\n');
 }
 
 fn push_item(out: &mut String, item: &Item, labels: &Labels) {
-    let title = prepare(&item.title, limit::ITEM_TITLE);
+    let title = prepare(&item.title, limits::ITEM_TITLE);
     out.push_str("- **");
     out.push_str(&title);
     out.push_str("**");
     if let Some(status) = &item.status {
-        let status = prepare(status, limit::STATUS);
+        let status = prepare(status, limits::STATUS);
         out.push_str(&format!(" · `{status}`"));
     }
     if let Some(reference) = &item.source_ref {
         push_reference(out, reference, labels);
     }
     out.push('\n');
-    let summary = prepare(&item.summary, limit::ITEM_SUMMARY);
+    let summary = prepare(&item.summary, limits::ITEM_SUMMARY);
     push_line(out, &["  - ", &summary]);
     for detail in &item.details {
-        let label = prepare(&detail.label, limit::DETAIL_LABEL);
-        let text = prepare(&detail.text, limit::DETAIL_TEXT);
+        let label = prepare(&detail.label, limits::DETAIL_LABEL);
+        let text = prepare(&detail.text, limits::DETAIL_TEXT);
         push_line(out, &["  - **", &label, labels.separator, "** ", &text]);
     }
     if let Some(next) = &item.next_action {
-        let next = prepare(next, limit::REFERENCE);
+        let next = prepare(next, limits::REFERENCE);
         push_line(
             out,
             &["  - **", labels.next, labels.separator, "** ", &next],
@@ -120,7 +109,7 @@ fn push_item(out: &mut String, item: &Item, labels: &Labels) {
 
 /// A reference whose scheme a viewer would run stands as code, never as a link.
 fn push_reference(out: &mut String, reference: &str, labels: &Labels) {
-    let shown = prepare(reference, limit::REFERENCE);
+    let shown = prepare(reference, limits::REFERENCE);
     match is_runnable(reference) {
         true => out.push_str(&format!(" · `{}`", shown.replace('`', ""))),
         false => out.push_str(&format!(" · [{}]({shown})", labels.source_word)),

@@ -16,7 +16,6 @@ use crate::contract::public_safety;
 use crate::contract::time::Timestamp;
 use crate::port::source::{SourceAdapter, SourceReading, SourceScope};
 
-const MAX_BYTES: u64 = 16_777_216;
 const IDENTITY: (&str, &str) = ("project_progress", "validated_project_progress");
 
 /// One facts file.
@@ -49,16 +48,16 @@ fn read_bounded(path: &std::path::Path) -> Option<Vec<u8>> {
     let read = match path == std::path::Path::new("-") {
         true => std::io::stdin()
             .lock()
-            .take(MAX_BYTES + 1)
+            .take(json::MAX_INPUT_BYTES + 1)
             .read_to_end(&mut bytes),
         false if !std::fs::metadata(path).ok()?.is_file() => return None,
         false => File::open(path)
             .ok()?
-            .take(MAX_BYTES + 1)
+            .take(json::MAX_INPUT_BYTES + 1)
             .read_to_end(&mut bytes),
     };
     read.ok()
-        .filter(|_| bytes.len() as u64 <= MAX_BYTES)
+        .filter(|_| bytes.len() as u64 <= json::MAX_INPUT_BYTES)
         .map(|_| bytes)
 }
 

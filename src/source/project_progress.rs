@@ -6,9 +6,8 @@
 use crate::contract::error::ContractError;
 use crate::contract::ids::Token;
 use crate::contract::periodic_report::goal_facts::{DoneTodo, GoalFacts, OpenTodo};
-use crate::contract::periodic_report::item::{
-    Detail, Item, MAX_DETAIL, MAX_PRIMARY_SUMMARY, MAX_TITLE,
-};
+use crate::contract::periodic_report::item::{Detail, Item};
+use crate::contract::periodic_report::limits;
 use crate::contract::periodic_report::source::progress_sections;
 use crate::contract::periodic_report::vocabulary::{ContentKind, SourceStatus};
 use crate::contract::time::Timestamp;
@@ -17,7 +16,6 @@ use crate::port::source::{GoalReading, SourceAdapter, SourceReading, SourceScope
 
 const IDENTITY: (&str, &str) = ("project_progress", "validated_project_progress");
 const MAX_OUTCOMES: usize = 6;
-const MAX_NEXT: usize = 500;
 
 /// The facts of one goal.
 pub(crate) struct ProjectProgress {
@@ -95,7 +93,7 @@ const CHINESE: Words = Words {
 
 impl Words {
     fn of(language: &str) -> &'static Self {
-        match language.to_ascii_lowercase().starts_with("zh") {
+        match text::is_chinese(language) {
             true => &CHINESE,
             false => &ENGLISH,
         }
@@ -178,11 +176,14 @@ fn outcome(rank: usize, todo: &DoneTodo, words: &Words) -> Item {
         .evidence
         .as_deref()
         .filter(|text| !text::trim(text).is_empty());
-    let summary = line(evidence.unwrap_or(words.no_evidence), MAX_PRIMARY_SUMMARY);
+    let summary = line(
+        evidence.unwrap_or(words.no_evidence),
+        limits::PRIMARY_SUMMARY,
+    );
     let id = token(&format!("completed_{}", rank + 1));
     let mut item = Item::new(
         id,
-        line(&todo.text, MAX_TITLE),
+        line(&todo.text, limits::ITEM_TITLE),
         summary,
         ContentKind::Outcome,
     );
@@ -193,8 +194,13 @@ fn outcome(rank: usize, todo: &DoneTodo, words: &Words) -> Item {
 }
 
 fn open_item((id, rank, kind): (&str, i64, ContentKind), todo: &OpenTodo, summary: &str) -> Item {
-    let summary = line(summary, MAX_PRIMARY_SUMMARY);
-    let mut item = Item::new(token(id), line(&todo.text, MAX_TITLE), summary, kind);
+    let summary = line(summary, limits::PRIMARY_SUMMARY);
+    let mut item = Item::new(
+        token(id),
+        line(&todo.text, limits::ITEM_TITLE),
+        summary,
+        kind,
+    );
     item.value_rank = rank;
     item.source_ref = Some(format!("todo:{}", todo.todo_id));
     item
@@ -204,11 +210,14 @@ fn open_item((id, rank, kind): (&str, i64, ContentKind), todo: &OpenTodo, summar
 fn ask(gate: &OpenTodo, more: usize, words: &Words) -> Item {
     let mut item = open_item(("ask", 80, ContentKind::NextAction), gate, &gate.text);
     item.tags = vec![token("ask")];
-    item.next_action = Some(line(gate.note.as_deref().unwrap_or(&gate.text), MAX_NEXT));
+    item.next_action = Some(line(
+        gate.note.as_deref().unwrap_or(&gate.text),
+        limits::REFERENCE,
+    ));
     if more > 0 {
         item.details.push(Detail {
             label: words.also_open.to_owned(),
-            text: line(&more.to_string(), MAX_DETAIL),
+            text: line(&more.to_string(), limits::DETAIL_TEXT),
         });
     }
     item

@@ -5,15 +5,13 @@ use serde_json::Value;
 
 use super::editorial::Orchestration;
 use super::identity::{content_digest, require_derived};
+use super::limits;
 use super::vocabulary::{boundary, schema_version, vocabulary};
 use crate::contract::digest::is_digest_text;
 use crate::contract::error::{ContractError, ErrorCode};
 use crate::contract::ids::Token;
 use crate::contract::parse::{Fields, Label};
 use crate::contract::text;
-
-/// The longest content, in Unicode scalar values.
-pub const MAX_CONTENT: usize = 1_000_000;
 
 schema_version!(
     /// The schema of an artifact.
@@ -177,7 +175,7 @@ pub struct Rendered {
 impl Artifact {
     /// Seals a rendering; a text over the limit is refused, never cut.
     pub fn seal(rendered: Rendered) -> Result<Self, ContractError> {
-        if text::is_longer_than(&rendered.content, MAX_CONTENT) {
+        if text::is_longer_than(&rendered.content, limits::CONTENT) {
             return Err(ContractError::coded(
                 ErrorCode::ReportArtifactTooLarge,
                 "the rendered artifact",
@@ -226,7 +224,7 @@ impl ArtifactDigest {
             artifact_id: fields.token("artifact_id")?,
             renderer_id: fields.token("renderer_id")?,
             renderer_kind: fields.token("renderer_kind")?,
-            artifact_ref: fields.text("artifact_ref", 500)?,
+            artifact_ref: fields.text("artifact_ref", limits::REFERENCE)?,
             content_digest: fields.with("content_digest", read_digest)?,
             document_digest: fields.with("document_digest", read_digest)?,
         };
@@ -291,7 +289,7 @@ fn read_content<'a>(fields: &mut Fields<'a>) -> Result<&'a str, ContractError> {
     if text::trim(content).is_empty() {
         return Err(ContractError::invalid(&at, "must not be blank"));
     }
-    match text::is_longer_than(content, MAX_CONTENT) {
+    match text::is_longer_than(content, limits::CONTENT) {
         false => Ok(content),
         true => Err(ContractError::coded(
             ErrorCode::ReportArtifactTooLarge,

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::generation::GenerationReceipt;
 use super::hosted::HostedReadback;
-use super::readiness::SinkReadiness;
+use super::readiness::{GivenReadiness, SinkReadiness};
 use super::sink::{Capability, ExtensionRef};
 use super::vocabulary::{
     DeliveryMode, DependencyPolicy, No, SinkRole, SinkStatus, Yes, schema_version, vocabulary,
@@ -137,8 +137,8 @@ fn filled(fields: &mut Fields<'_>, name: &'static str) -> Result<Option<String>,
 pub struct DeliveryRequest<'a> {
     /// The generation that was delivered.
     pub generation: GenerationReceipt,
-    /// The readiness packet as given, to be verified from scratch.
-    pub readiness: &'a Value,
+    /// The readiness packet, to be verified from scratch.
+    pub readiness: GivenReadiness<'a>,
     /// What the providers say, by role and sink.
     pub results: BTreeMap<(SinkRole, Token), SinkResult>,
 }
@@ -149,7 +149,7 @@ impl<'a> DeliveryRequest<'a> {
         let mut fields = Fields::open(&Label::root(), value)?;
         let request = Self {
             generation: fields.with("generation_receipt", GenerationReceipt::parse)?,
-            readiness: fields.required("readiness_receipt")?,
+            readiness: fields.with("readiness_receipt", GivenReadiness::read)?,
             results: SinkResult::parse_all(&mut fields)?,
         };
         fields.finish(request)

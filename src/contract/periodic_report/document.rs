@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::editorial::{Editorial, EditorialProfile, GivenEditorial};
 use super::identity::digest_of_value;
 use super::item::{Item, read_string, read_token_as_given};
+use super::limits;
 use super::run::read_window;
 use super::source::{Section, SourceResult};
 use super::trigger_receipt::TriggerReceipt;
@@ -50,6 +51,16 @@ pub struct DocumentProfile {
 }
 
 impl DocumentProfile {
+    /// Reads the profile of a document as it stands.
+    fn read(at: &Label, value: &Value) -> Result<Self, ContractError> {
+        let mut fields = Fields::open(at, value)?;
+        let profile = Self {
+            profile_id: fields.with("profile_id", read_token_as_given)?,
+            profile_version: fields.with("profile_version", read_token_as_given)?,
+        };
+        fields.finish(profile)
+    }
+
     fn parse(at: &Label, value: &Value) -> Result<Self, ContractError> {
         let mut fields = Fields::open(at, value)?;
         let profile = Self {
@@ -84,7 +95,7 @@ impl DocumentParts {
     pub fn parse(value: &Value) -> Result<Self, ContractError> {
         let mut fields = Fields::open(&Label::root(), value)?;
         let parts = Self {
-            title: fields.text("title", 200)?,
+            title: fields.text("title", limits::DOCUMENT_TITLE)?,
             generated_at: fields.timestamp("generated_at")?,
             period_window: fields.with("period_window", read_window)?,
             profile: fields.with("profile", DocumentProfile::parse)?,
@@ -325,7 +336,7 @@ impl GivenDocument {
             generated_at: fields.with("generated_at", read_string)?,
             period: fields.with("period_window", period)?,
             window: fields.with("period_window", read_window)?,
-            profile: fields.with("profile", DocumentProfile::parse)?,
+            profile: fields.with("profile", DocumentProfile::read)?,
             sources: sources
                 .map(|(at, value)| GivenSource::read(&at, value))
                 .collect::<Result<_, _>>()?,

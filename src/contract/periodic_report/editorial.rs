@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::item::{read_string, read_token_as_given};
+use super::limits;
 use super::vocabulary::{Tone, schema_version, vocabulary};
 use crate::contract::error::ContractError;
 use crate::contract::ids::Token;
@@ -17,8 +18,6 @@ schema_version!(
     OrchestrationSchema,
     "periodic_report_editorial_orchestration_v0"
 );
-
-const MAX_HIGHLIGHTS: usize = 4;
 
 /// One figure of the first screen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -70,8 +69,8 @@ impl EditorialProfile {
             ));
         }
         let editorial = Self {
-            kicker: fields.optional_text("kicker", 120)?,
-            period_label: fields.optional_text("period_label", 160)?,
+            kicker: fields.optional_text("kicker", limits::KICKER)?,
+            period_label: fields.optional_text("period_label", limits::PERIOD_LABEL)?,
             language: read_language(&mut fields)?,
             highlights: parse_highlights(&mut fields)?,
         };
@@ -101,16 +100,16 @@ fn parse_highlights(fields: &mut Fields<'_>) -> Result<Vec<Highlight>, ContractE
         None => Vec::new(),
         Some(_) => fields.list("highlights")?,
     };
-    at_most(&fields.at("highlights"), &list, MAX_HIGHLIGHTS)?;
+    at_most(&fields.at("highlights"), &list, limits::HIGHLIGHTS)?;
     let mut seen = BTreeSet::new();
     let mut highlights = Vec::new();
     for (at, value) in list {
         let mut fields = Fields::open(&at, value)?;
         let highlight = Highlight {
             highlight_id: fields.token("highlight_id")?,
-            value: fields.text("value", 48)?,
-            label: fields.text("label", 80)?,
-            detail: fields.optional_text("detail", 160)?,
+            value: fields.text("value", limits::HIGHLIGHT_VALUE)?,
+            label: fields.text("label", limits::HIGHLIGHT_LABEL)?,
+            detail: fields.optional_text("detail", limits::HIGHLIGHT_DETAIL)?,
             tone: fields.optional_choice("tone", Tone::CHOICES)?,
         };
         if !seen.insert(highlight.highlight_id.clone()) {

@@ -1,11 +1,11 @@
 //! The typed facts of a trigger, strict per kind.
 //!
-//! A boolean behind a test that has already failed is not read: its type does not matter then
-//! (`docs/spec/periodic-report-core.md` 4.3). Names that a kind does not know are always refused.
+//! A boolean behind a test that has already failed is never looked at, so its type does not matter
+//! then (`docs/spec/periodic-report-core.md` 4.3): it is kept as a [`Claim`]. Names that a kind does not know are always refused.
 
 use serde_json::Value;
 
-use super::vocabulary::TriggerKind;
+use super::vocabulary::{TriggerKind, vocabulary};
 use crate::contract::error::ContractError;
 use crate::contract::ids::Token;
 use crate::contract::parse::{Fields, Label};
@@ -22,16 +22,37 @@ const STAGE_FACTS: [&str; 9] = [
     "outcome_checkpoint_satisfied",
 ];
 
+/// A boolean that counts only when it is looked at: its type does not matter before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim(Result<bool, ContractError>);
+
+impl Claim {
+    /// Makes a claim of one's own.
+    pub fn of(holds: bool) -> Self {
+        Self(Ok(holds))
+    }
+
+    fn read(fields: &mut Fields<'_>, name: &'static str) -> Self {
+        Self(fields.flag(name))
+    }
+
+    /// Tells whether the claim holds; one that is no boolean is refused now.
+    pub fn holds(&self) -> Result<bool, ContractError> {
+        self.0.clone()
+    }
+}
+
 /// What a candidate says about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Facts {
     Manual {
-        authorized: bool,
+        authorized: Claim,
     },
     PrimaryGoalOutcome {
         delivery_outcome: Token,
-        is_proven: bool,
+        validated: Claim,
+        durable_writeback: Claim,
     },
     VisionClosed {
         transition: Token,
@@ -41,40 +62,48 @@ pub enum Facts {
     MaterialBlocker {
         severity: Token,
         transition: Token,
-        blocks_primary_path: bool,
+        blocks_primary_path: Claim,
     },
     MaterialRecovery {
         transition: Token,
-        is_proven: bool,
+        primary_path_reopened: Claim,
+        validated: Claim,
     },
     MaterialDecision {
-        is_effective: bool,
+        route_changed: Claim,
+        durable_writeback: Claim,
     },
     BoundedSegmentMilestone(SegmentFacts),
     CadenceDue {
-        due: bool,
+        due: Claim,
     },
     Noise,
 }
 
 /// What is known about a bounded segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SegmentFacts {
-    /// A checkpoint inside the segment.
-    Checkpoint,
-    /// Nothing has been written back yet.
-    WritebackPending,
-    /// At least one stage fact is missing.
-    StageUnproven,
-    /// All stage facts are given.
-    Stage(StageFacts),
+pub struct SegmentFacts {
+    /// What happened to it.
+    pub transition: SegmentTransition,
+    /// Whether that is written back.
+    pub durable_writeback: bool,
+    /// The facts of a completed stage, when every one of them is given.
+    pub stage: Option<StageFacts>,
 }
+
+vocabulary!(
+    /// What happened to a segment.
+    SegmentTransition {
+        ReplanEntered => "replan_entered",
+        SegmentCompleted => "segment_completed",
+        VisionCheckpoint => "vision_checkpoint",
+    }
+);
 
 /// The facts that together prove a completed stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct StageFacts {
-    pub is_segment_completed: bool,
     pub status: Token,
     pub acceptance: Token,
     pub stage_transition: Token,
@@ -88,28 +117,31 @@ impl Facts {
         refuse_unknown(&fields, kind)?;
         match kind {
             TriggerKind::Manual => Ok(Self::Manual {
-                authorized: fields.flag("authorized")?,
+                authorized: Claim::read(&mut fields, "authorized"),
             }),
             TriggerKind::CadenceDue => Ok(Self::CadenceDue {
-                due: fields.flag("due")?,
+                due: Claim::read(&mut fields, "due"),
             }),
-            TriggerKind::PrimaryGoalOutcome => primary_goal_outcome(&mut fields),
+            TriggerKind::PrimaryGoalOutcome => Ok(Self::PrimaryGoalOutcome {
+                delivery_outcome: fields.token("delivery_outcome")?,
+                validated: Claim::read(&mut fields, "validated"),
+                durable_writeback: Claim::read(&mut fields, "durable_writeback"),
+            }),
             TriggerKind::VisionClosed => Ok(Self::VisionClosed {
                 transition: fields.token("transition")?,
                 acceptance: fields.token("acceptance")?,
                 continuation: fields.token("continuation")?,
             }),
-            TriggerKind::MaterialBlocker => material_blocker(&mut fields),
-            TriggerKind::MaterialRecovery => {
-                let transition = fields.token("transition")?;
-                let is_proven = transition.as_str() == "resolved"
-                    && fields.flag("primary_path_reopened")?
-                    && fields.flag("validated")?;
-                Ok(Self::MaterialRecovery {
-                    transition,
-                    is_proven,
-                })
-            }
+            TriggerKind::MaterialBlocker => Ok(Self::MaterialBlocker {
+                severity: fields.token("severity")?,
+                transition: fields.token("transition")?,
+                blocks_primary_path: Claim::read(&mut fields, "blocks_primary_path"),
+            }),
+            TriggerKind::MaterialRecovery => Ok(Self::MaterialRecovery {
+                transition: fields.token("transition")?,
+                primary_path_reopened: Claim::read(&mut fields, "primary_path_reopened"),
+                validated: Claim::read(&mut fields, "validated"),
+            }),
             TriggerKind::MaterialDecision => material_decision(&mut fields),
             TriggerKind::BoundedSegmentMilestone => {
                 segment(&mut fields).map(Self::BoundedSegmentMilestone)
@@ -154,29 +186,6 @@ fn refuse_unknown(fields: &Fields<'_>, kind: TriggerKind) -> Result<(), Contract
     }
 }
 
-fn primary_goal_outcome(fields: &mut Fields<'_>) -> Result<Facts, ContractError> {
-    let delivery_outcome = fields.token("delivery_outcome")?;
-    let is_proven = delivery_outcome.as_str() == "primary_goal_outcome"
-        && fields.flag("validated")?
-        && fields.flag("durable_writeback")?;
-    Ok(Facts::PrimaryGoalOutcome {
-        delivery_outcome,
-        is_proven,
-    })
-}
-
-fn material_blocker(fields: &mut Fields<'_>) -> Result<Facts, ContractError> {
-    let severity = fields.token("severity")?;
-    let transition = fields.token("transition")?;
-    let is_open = severity.as_str() == "p0" && is_one_of(&transition, &["opened", "escalated"]);
-    let blocks_primary_path = is_open && fields.flag("blocks_primary_path")?;
-    Ok(Facts::MaterialBlocker {
-        severity,
-        transition,
-        blocks_primary_path,
-    })
-}
-
 fn material_decision(fields: &mut Fields<'_>) -> Result<Facts, ContractError> {
     let outcome = fields.token("decision_outcome")?;
     if !is_one_of(&outcome, &["approve", "reject", "cancel"]) {
@@ -185,44 +194,42 @@ fn material_decision(fields: &mut Fields<'_>) -> Result<Facts, ContractError> {
             "must be one of: approve, reject, cancel",
         ));
     }
-    let is_effective = fields.flag("route_changed")? && fields.flag("durable_writeback")?;
-    Ok(Facts::MaterialDecision { is_effective })
+    Ok(Facts::MaterialDecision {
+        route_changed: Claim::read(fields, "route_changed"),
+        durable_writeback: Claim::read(fields, "durable_writeback"),
+    })
 }
 
 fn segment(fields: &mut Fields<'_>) -> Result<SegmentFacts, ContractError> {
     fields.token("segment_ref")?;
-    let transition = fields.token("transition")?;
-    let known = ["replan_entered", "segment_completed", "vision_checkpoint"];
-    if !is_one_of(&transition, &known) {
-        return Err(ContractError::invalid(
-            fields.at("transition"),
-            "must be one of: replan_entered, segment_completed, vision_checkpoint",
-        ));
-    }
+    let name = fields.token("transition")?;
+    let transition = SegmentTransition::find(name.as_str()).ok_or_else(|| {
+        let reason = "must be one of: replan_entered, segment_completed, vision_checkpoint";
+        ContractError::invalid(fields.at("transition"), reason)
+    })?;
     fields.integer_or("delivered_count", 0..=1_000_000, 0)?;
     fields.integer_or("remaining_todo_count", 0..=1_000_000, 0)?;
-    let is_written_back = fields.flag("durable_writeback")?;
-    if transition.as_str() == "vision_checkpoint" {
-        return Ok(SegmentFacts::Checkpoint);
-    }
-    if !is_written_back {
-        return Ok(SegmentFacts::WritebackPending);
-    }
-    if STAGE_FACTS.iter().any(|name| fields.some(name).is_none()) {
-        return Ok(SegmentFacts::StageUnproven);
-    }
-    let is_segment_completed = transition.as_str() == "segment_completed";
-    stage(fields, is_segment_completed).map(SegmentFacts::Stage)
+    let durable_writeback = fields.flag("durable_writeback")?;
+    // Spec core 4.3: the stage is looked at only behind a durable step, and only when it is whole.
+    let is_open = transition != SegmentTransition::VisionCheckpoint && durable_writeback;
+    let is_whole = is_open && STAGE_FACTS.iter().all(|name| fields.some(name).is_some());
+    Ok(SegmentFacts {
+        transition,
+        durable_writeback,
+        stage: match is_whole {
+            true => Some(stage(fields)?),
+            false => None,
+        },
+    })
 }
 
-fn stage(fields: &mut Fields<'_>, completed: bool) -> Result<StageFacts, ContractError> {
+fn stage(fields: &mut Fields<'_>) -> Result<StageFacts, ContractError> {
     fields.timestamp("completed_at")?;
     fields.token("stage_identity")?;
     fields.text("closed_vision_revision", 128)?;
     fields.text("frontier_identity", 256)?;
     fields.text("completion_receipt_ref", 256)?;
     Ok(StageFacts {
-        is_segment_completed: completed,
         status: fields.token("status")?,
         acceptance: fields.token("acceptance")?,
         stage_transition: fields.token("stage_transition")?,

@@ -1,15 +1,17 @@
 //! `periodic_report_generation_bundle_v0` and the receipt inside it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::artifact::{ArtifactDigest, read_digest};
+use super::artifact::{ArtifactDigest, GivenArtifact, read_digest};
+use super::document::read_digest_of;
 use super::identity::{id_of, require_derived};
+use super::limits;
 use super::vocabulary::{No, Yes, boundary, schema_version, vocabulary};
 use crate::contract::error::ContractError;
-use crate::contract::parse::{Fields, Label};
+use crate::contract::parse::{Fields, Label, at_most};
 
 schema_version!(
     /// The schema of a bundle.
@@ -136,6 +138,59 @@ fn parse_receipts(
         )),
         false => Ok(receipts),
     }
+}
+
+/// A document and one to eight artifacts that show exactly it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BundleRequest<'a> {
+    /// The document as given.
+    pub document: &'a Value,
+    /// Its digest.
+    pub document_digest: String,
+    /// The artifacts, by id.
+    pub artifacts: Vec<GivenArtifact<'a>>,
+}
+
+impl<'a> BundleRequest<'a> {
+    /// Reads the request of `bundle`; unknown members are dropped.
+    pub fn parse(value: &'a Value) -> Result<Self, ContractError> {
+        let mut fields = Fields::open(&Label::root(), value)?;
+        let document = fields.required("document")?;
+        let document_digest = read_digest_of(&fields.at("document"), document)?;
+        let request = Self {
+            document,
+            artifacts: parse_artifacts(&mut fields, &document_digest)?,
+            document_digest,
+        };
+        fields.finish(request)
+    }
+}
+
+fn parse_artifacts<'a>(
+    fields: &mut Fields<'a>,
+    document_digest: &str,
+) -> Result<Vec<GivenArtifact<'a>>, ContractError> {
+    let list = fields.list("artifacts")?;
+    let place = fields.at("artifacts");
+    at_most(&place, &list, limits::ARTIFACTS)?;
+    if list.is_empty() {
+        let reason = "must hold at least one artifact";
+        return Err(ContractError::invalid(place, reason));
+    }
+    let mut sorted = BTreeMap::new();
+    let mut renderers = BTreeSet::new();
+    for (at, value) in list {
+        let artifact = GivenArtifact::read(&at, value, document_digest)?;
+        let is_new_renderer = renderers.insert(artifact.digest.renderer_id.clone());
+        let is_new = sorted
+            .insert(artifact.digest.artifact_id.clone(), artifact)
+            .is_none();
+        if !is_new || !is_new_renderer {
+            let reason = "names an artifact or renderer twice";
+            return Err(ContractError::invalid(at, reason));
+        }
+    }
+    Ok(sorted.into_values().collect())
 }
 
 /// A document, its artifacts and their receipt.

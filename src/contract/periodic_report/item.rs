@@ -5,25 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::limits;
 use super::trigger::read_token_set;
 use super::vocabulary::{ContentKind, Visibility};
 use crate::contract::error::ContractError;
 use crate::contract::ids::Token;
-use crate::contract::parse::{Fields, Label, at_most, read_text, read_token};
+use crate::contract::parse::{Fields, Label, at_most, read_text};
 use crate::contract::text;
 use crate::contract::time::Timestamp;
 
-/// The longest title.
-pub const MAX_TITLE: usize = 240;
-/// The longest summary of a primary item.
-pub const MAX_PRIMARY_SUMMARY: usize = 360;
-/// The longest summary of any item.
-pub const MAX_SUMMARY: usize = 1000;
-/// The longest detail text.
-pub const MAX_DETAIL: usize = 360;
-/// The longest detail label.
-pub const MAX_DETAIL_LABEL: usize = 40;
-const MAX_DETAILS: usize = 4;
 /// The rank of an item that names none.
 pub const DEFAULT_RANK: i64 = 500;
 
@@ -122,12 +112,12 @@ impl Item {
         let item = Self {
             item_id,
             source_id: None,
-            title: fields.text("title", MAX_TITLE)?,
-            summary: fields.text("summary", MAX_SUMMARY)?,
+            title: fields.text("title", limits::ITEM_TITLE)?,
+            summary: fields.text("summary", limits::ITEM_SUMMARY)?,
             value_rank: fields.integer_or("value_rank", 0..=10_000, DEFAULT_RANK)?,
-            status: fields.optional_text("status", 80)?,
-            source_ref: fields.optional_text("source_ref", 500)?,
-            next_action: fields.optional_text("next_action", 500)?,
+            status: fields.optional_text("status", limits::STATUS)?,
+            source_ref: fields.optional_text("source_ref", limits::REFERENCE)?,
+            next_action: fields.optional_text("next_action", limits::REFERENCE)?,
             tag_labels: parse_tag_labels(&mut fields, &tags)?,
             tags,
             domains: read_token_set(&mut fields, "domains")?,
@@ -154,7 +144,7 @@ impl Item {
                 "must be supporting for this content kind",
             ));
         }
-        if text::is_longer_than(&self.summary, MAX_PRIMARY_SUMMARY) {
+        if text::is_longer_than(&self.summary, limits::PRIMARY_SUMMARY) {
             return Err(ContractError::invalid(
                 at.field("summary"),
                 "must be at most 360 characters long for a primary item",
@@ -208,7 +198,7 @@ fn parse_tag_labels(
         let tag = tag.ok_or_else(|| {
             ContractError::invalid(&at, "labels a tag that the item does not carry")
         })?;
-        let label = read_text(&at.field(tag.as_str()), value, 64)?;
+        let label = read_text(&at.field(tag.as_str()), value, limits::TAG_LABEL)?;
         labels.insert(tag, label);
     }
     Ok(labels)
@@ -219,12 +209,12 @@ fn parse_details(fields: &mut Fields<'_>) -> Result<Vec<Detail>, ContractError> 
         None => Vec::new(),
         Some(_) => fields.list("details")?,
     };
-    at_most(&fields.at("details"), &list, MAX_DETAILS)?;
+    at_most(&fields.at("details"), &list, limits::DETAILS)?;
     let parse = |(at, value): (Label, &Value)| {
         let mut detail = Fields::open(&at, value)?;
         let row = Detail {
-            label: detail.text("label", MAX_DETAIL_LABEL)?,
-            text: detail.text("text", MAX_DETAIL)?,
+            label: detail.text("label", limits::DETAIL_LABEL)?,
+            text: detail.text("text", limits::DETAIL_TEXT)?,
         };
         detail.finish(row)
     };
@@ -264,7 +254,10 @@ pub(super) fn read_string(at: &Label, value: &Value) -> Result<String, ContractE
 
 pub(super) fn read_token_as_given(at: &Label, value: &Value) -> Result<Token, ContractError> {
     let token = value.as_str().and_then(Token::new);
-    token.map_or_else(|| read_token(at, value), Ok)
+    token.ok_or_else(|| {
+        let reason = "must be a token in lower case: a given document is taken as it stands";
+        ContractError::invalid(at, reason)
+    })
 }
 
 fn read_tokens_as_given(
@@ -288,7 +281,7 @@ fn read_labels_as_given(fields: &mut Fields<'_>) -> Result<BTreeMap<Token, Strin
     let map = Fields::open(&at, value)?.as_map();
     let mut labels = BTreeMap::new();
     for (name, value) in map {
-        let tag = Token::normalize(name)
+        let tag = Token::new(name.as_str())
             .ok_or_else(|| ContractError::invalid(&at, "must be keyed by tags"))?;
         labels.insert(tag, read_string(&at, value)?);
     }

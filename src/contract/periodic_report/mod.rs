@@ -15,6 +15,7 @@ pub mod goal_facts;
 pub mod hosted;
 pub mod identity;
 pub mod item;
+pub mod limits;
 pub mod profile;
 pub mod projection;
 pub mod readiness;

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::item::Item;
+use super::limits;
 use super::source::{SourceHead, SourceResult, progress_sections};
 use super::vocabulary::{SourceStatus, schema_version};
 use crate::contract::error::ContractError;
@@ -13,9 +14,6 @@ use crate::contract::ids::Token;
 use crate::contract::parse::{Fields, Label};
 use crate::contract::text;
 use crate::contract::{canonical, digest};
-
-const MAX_PRIMARY: usize = 8;
-const MAX_SUPPORTING: usize = 16;
 
 schema_version!(
     /// The schema of a projection.
@@ -131,8 +129,12 @@ fn parse_items(fields: &mut Fields<'_>) -> Result<Vec<Item>, ContractError> {
     let primary = items.iter().filter(|item| item.is_primary()).count();
     let fault = match (primary, items.len() - primary) {
         (0, 0) => Some("must hold at least one item"),
-        (primary, _) if primary > MAX_PRIMARY => Some("must hold at most 8 primary items"),
-        (_, rest) if rest > MAX_SUPPORTING => Some("must hold at most 16 supporting items"),
+        (primary, _) if primary > limits::PRIMARY_ITEMS => {
+            Some("must hold at most 8 primary items")
+        }
+        (_, rest) if rest > limits::SUPPORTING_ITEMS => {
+            Some("must hold at most 16 supporting items")
+        }
         _ => None,
     };
     fault.map_or(Ok(items), |reason| Err(ContractError::invalid(at, reason)))

@@ -170,3 +170,41 @@ pub struct Readiness {
     /// Nothing was written.
     pub external_writes_performed: No,
 }
+
+/// A readiness packet that came back from outside; nothing of it is believed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GivenReadiness<'a> {
+    /// Where it stood.
+    pub at: Label,
+    /// The bindings inside it.
+    pub bindings: Vec<SinkBinding>,
+    /// The receipts inside it, by extension.
+    pub observed: BTreeMap<Token, ExtensionReceipt>,
+    members: &'a serde_json::Map<String, Value>,
+}
+
+impl<'a> GivenReadiness<'a> {
+    /// Reads the bindings and receipts of a packet.
+    pub fn read(at: &Label, value: &'a Value) -> Result<Self, ContractError> {
+        let mut fields = Fields::open(at, value)?;
+        fields.constant("schema_version", ReadinessSchema::TEXT)?;
+        let mut observed = BTreeMap::new();
+        for (at, value) in fields.list("sink_readiness")? {
+            let mut fields = Fields::open(&at, value)?;
+            let receipt = fields.optional("provider_receipt", ExtensionReceipt::parse)?;
+            observed.extend(receipt.map(|receipt| (receipt.extension_id.clone(), receipt)));
+        }
+        let given = Self {
+            at: at.clone(),
+            bindings: SinkBinding::parse_all(&mut fields, "sink_readiness")?,
+            observed,
+            members: fields.as_map(),
+        };
+        fields.finish(given)
+    }
+
+    /// Tells whether the packet says exactly this.
+    pub fn says(&self, name: &str, value: &Value) -> bool {
+        self.members.get(name) == Some(value)
+    }
+}

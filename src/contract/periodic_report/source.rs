@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::identity::{id_of, require_derived};
 use super::item::{Item, parse_items, sort_items};
+use super::limits;
 use super::vocabulary::{ContentKind, SourceStatus, boundary, schema_version};
 use crate::contract::error::ContractError;
 use crate::contract::ids::Token;
@@ -58,7 +59,7 @@ impl Section {
         let section = Self {
             schema_version: SectionSchema,
             section_id: fields.token("section_id")?,
-            title: fields.text("title", 160)?,
+            title: fields.text("title", limits::SECTION_TITLE)?,
             order: fields.integer_or("order", 0..=10_000, default_order)?,
             items: parse_items(&mut fields)?,
         };
@@ -165,9 +166,9 @@ impl SourceResult {
             status: fields.choice("status", SourceStatus::CHOICES)?,
             observed_at: fields.timestamp("observed_at")?,
             retryable: fields.flag("retryable")?,
-            snapshot_ref: fields.optional_text("snapshot_ref", 500)?,
+            snapshot_ref: fields.optional_text("snapshot_ref", limits::REFERENCE)?,
         };
-        let given = fields.text("snapshot_digest", 256)?;
+        let given = fields.text("snapshot_digest", limits::SNAPSHOT_DIGEST)?;
         let result = Self::build(head, Section::parse_all(&mut fields)?)?;
         let at = fields.at("snapshot_digest");
         require_derived(at, Some(&given), &result.snapshot_digest)?;
@@ -228,7 +229,7 @@ fn place_index(kind: Option<ContentKind>) -> usize {
 
 fn section_at(index: usize, language: &str, items: Vec<Item>) -> Section {
     let place = &PLACES[index];
-    let is_chinese = language.to_ascii_lowercase().starts_with("zh");
+    let is_chinese = crate::contract::text::is_chinese(language);
     let title = match is_chinese {
         true => place.chinese,
         false => place.english,

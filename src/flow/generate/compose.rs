@@ -14,8 +14,10 @@ use crate::contract::periodic_report::document::{
     Document, DocumentParts, DocumentProfile, GivenDocument,
 };
 use crate::contract::periodic_report::editorial::EditorialProfile;
-use crate::contract::periodic_report::facts::Facts;
+use crate::contract::periodic_report::facts::{Claim, Facts};
+use crate::contract::periodic_report::generation::BundleRequest;
 use crate::contract::periodic_report::identity::{digest_of, value_of};
+use crate::contract::periodic_report::limits;
 use crate::contract::periodic_report::trigger::{
     Candidate, ProfileRef, TriggerRequest, trigger_id,
 };
@@ -25,8 +27,6 @@ use crate::contract::time::Window;
 use crate::contract::{json as json_text, public_safety, text};
 use crate::kernel::periodic_report::{document, editorial, generation, trigger, window as windows};
 use crate::render::report;
-
-const MAX_TITLE: usize = 200;
 
 /// Everything that is published.
 pub(super) struct Composed {
@@ -69,7 +69,7 @@ pub(super) fn compose(
     public_safety::guard(&value)?;
     let artifacts = render(&value, &setting.renderers)?;
     let request = request(value, &artifacts)?;
-    let bundle = generation::bundle(&request)?;
+    let bundle = generation::bundle(&BundleRequest::parse(&request)?)?;
     let text = json_text::pretty(&bundle)
         .map_err(|_| Refusal::new(ErrorCode::InternalError, "the bundle could not be written"))?;
     Ok(Composed {
@@ -126,7 +126,9 @@ fn justify(
         source_ref,
         evidence_digest,
         facts: json!({"authorized": true}),
-        typed_facts: Facts::Manual { authorized: true },
+        typed_facts: Facts::Manual {
+            authorized: Claim::of(true),
+        },
     };
     let request = TriggerRequest {
         evaluated_at: setting.generated_at,
@@ -178,7 +180,7 @@ impl Heading<'_> {
             .flatten()
             .find(is_usable)
             .unwrap_or("Project");
-        let room = MAX_TITLE - 2 - text::length(label);
+        let room = limits::DOCUMENT_TITLE - 2 - text::length(label);
         let name = text::cut(&text::collapse(name), room);
         Ok(format!("{name}, {label}"))
     }
@@ -187,6 +189,10 @@ impl Heading<'_> {
 fn given_title(title: &str) -> Result<String, Refusal> {
     let value = Value::from(title);
     public_safety::guard_at(&Label::named("--title"), &value)?;
-    let title = crate::contract::parse::read_text(&Label::named("--title"), &value, MAX_TITLE)?;
+    let title = crate::contract::parse::read_text(
+        &Label::named("--title"),
+        &value,
+        limits::DOCUMENT_TITLE,
+    )?;
     Ok(title)
 }

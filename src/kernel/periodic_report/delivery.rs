@@ -3,21 +3,16 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::readiness;
 use crate::contract::error::ContractError;
 use crate::contract::ids::Token;
-use crate::contract::parse::{Fields, Label};
 use crate::contract::periodic_report::delivery::{
     DeliveryReceipt, DeliveryReceiptSchema, DeliveryRequest, DeliveryStatus, SinkDelivery,
     SinkResult,
 };
 use crate::contract::periodic_report::identity::{id_of, value_of};
-use crate::contract::periodic_report::readiness::{
-    ExtensionReceipt, Readiness, ReadinessSchema, SinkReadiness,
-};
-use crate::contract::periodic_report::sink::SinkBinding;
+use crate::contract::periodic_report::readiness::{GivenReadiness, Readiness, SinkReadiness};
 use crate::contract::periodic_report::vocabulary::{
     DependencyPolicy, No, SinkRole, SinkStatus, Yes,
 };
@@ -26,9 +21,8 @@ type Results = BTreeMap<(SinkRole, Token), SinkResult>;
 
 /// Settles a delivery.
 pub fn settle(request: &DeliveryRequest<'_>) -> Result<DeliveryReceipt, ContractError> {
-    let at = Label::named("readiness_receipt");
     let generation_id = request.generation.generation_id.clone();
-    let readiness = verify_readiness(&at, request.readiness, generation_id)?;
+    let readiness = verify_readiness(&request.readiness, generation_id)?;
     refuse_unbound(&request.results, &readiness)?;
     let mut sinks = Vec::with_capacity(readiness.sink_readiness.len());
     for sink in &readiness.sink_readiness {
@@ -39,35 +33,17 @@ pub fn settle(request: &DeliveryRequest<'_>) -> Result<DeliveryReceipt, Contract
 
 /// Judges the sinks again from their own receipts; whatever differs is refused.
 fn verify_readiness(
-    at: &Label,
-    value: &Value,
+    given: &GivenReadiness<'_>,
     generation_id: String,
 ) -> Result<Readiness, ContractError> {
-    let mut fields = Fields::open(at, value)?;
-    fields.constant("schema_version", ReadinessSchema::TEXT)?;
-    let mut observed: Vec<BTreeMap<Token, ExtensionReceipt>> = Vec::new();
-    for (at, value) in fields.list("sink_readiness")? {
-        let mut fields = Fields::open(&at, value)?;
-        let receipt = fields.optional("provider_receipt", ExtensionReceipt::parse)?;
-        let keyed = receipt.map(|receipt| (receipt.extension_id.clone(), receipt));
-        observed.push(keyed.into_iter().collect());
-    }
-    let bindings = SinkBinding::parse_all(&mut fields, "sink_readiness")?;
-    let all: BTreeMap<Token, ExtensionReceipt> = observed.into_iter().flatten().collect();
-    let readiness = readiness::judge_bindings(generation_id, bindings, &all)?;
+    let bindings = given.bindings.clone();
+    let readiness = readiness::judge_bindings(generation_id, bindings, &given.observed)?;
     let expected = value_of(&readiness)?;
-    let differing = expected
-        .as_object()
-        .into_iter()
-        .flatten()
-        .find(|(name, expected)| {
-            let given = fields.as_map().get(name.as_str());
-            given != Some(*expected)
-        });
-    match differing {
+    let mut members = expected.as_object().into_iter().flatten();
+    match members.find(|(name, value)| !given.says(name, value)) {
         None => Ok(readiness),
         Some((name, _)) => Err(ContractError::mismatch(
-            at.field(name),
+            given.at.field(name),
             "differs from what the bindings and receipts give",
         )),
     }

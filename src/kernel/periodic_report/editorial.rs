@@ -11,11 +11,11 @@ use crate::contract::periodic_report::editorial::{
 };
 use crate::contract::periodic_report::identity::value_of;
 use crate::contract::periodic_report::item::{DEFAULT_RANK, Item};
+use crate::contract::periodic_report::limits;
 use crate::contract::periodic_report::vocabulary::ContentKind;
 use crate::contract::text;
 
 const LONGEST_EXCERPT: usize = 120;
-const LONGEST_SUMMARY: usize = 600;
 
 /// A section as the compiler looks at it.
 #[derive(Debug, Clone, Copy)]
@@ -79,10 +79,7 @@ pub fn compile(
             .iter()
             .map(|position| &sections[position.section].items[position.item])
     };
-    let is_chinese = profile
-        .language
-        .as_deref()
-        .is_some_and(|tag| tag.to_ascii_lowercase().starts_with("zh"));
+    let is_chinese = profile.language.as_deref().is_some_and(text::is_chinese);
     let mut sentences = Vec::new();
     let mut refs = Vec::new();
     for part in parts(items) {
@@ -108,7 +105,7 @@ pub fn compile(
     let summary = sentences.join(" ");
     Some(Editorial {
         profile,
-        summary: Some(text::prefix(&summary, LONGEST_SUMMARY).to_owned()),
+        summary: Some(text::prefix(&summary, limits::SUMMARY).to_owned()),
         orchestration: Some(Orchestration::new(refs)),
     })
 }

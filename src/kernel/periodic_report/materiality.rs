@@ -1,6 +1,9 @@
 //! Which facts are material, kind by kind.
 
-use crate::contract::periodic_report::facts::{Facts, SegmentFacts, StageFacts, is_one_of};
+use crate::contract::error::ContractError;
+use crate::contract::periodic_report::facts::{
+    Facts, SegmentFacts, SegmentTransition, StageFacts, is_one_of,
+};
 
 /// Whether a fact is material, and the machine reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,73 +14,151 @@ pub struct Materiality {
     pub reason: &'static str,
 }
 
-/// Judges the facts of one candidate.
-pub fn judge(facts: &Facts) -> Materiality {
-    match facts {
-        Facts::Manual { authorized } => {
-            either(*authorized, "manual_authorized", "manual_unauthorized")
-        }
-        Facts::PrimaryGoalOutcome { is_proven, .. } => either(
-            *is_proven,
-            "primary_outcome_validated",
-            "outcome_unverified",
+/// The reasons of one kind: when it is material, and when it is not.
+type Reasons = (&'static str, &'static str);
+
+/// Judges the facts of one candidate; tests run from left to right and stop at the first that fails.
+pub fn judge(facts: &Facts) -> Result<Materiality, ContractError> {
+    let (material, reasons): (bool, Reasons) = match facts {
+        Facts::Manual { authorized } => (
+            authorized.holds()?,
+            ("manual_authorized", "manual_unauthorized"),
+        ),
+        Facts::PrimaryGoalOutcome {
+            delivery_outcome,
+            validated,
+            durable_writeback,
+        } => (
+            delivery_outcome.as_str() == "primary_goal_outcome"
+                && validated.holds()?
+                && durable_writeback.holds()?,
+            ("primary_outcome_validated", "outcome_unverified"),
         ),
         Facts::VisionClosed {
             transition,
             acceptance,
             continuation,
-        } => {
-            let is_closed = transition.as_str() == "vision_closed"
+        } => (
+            transition.as_str() == "vision_closed"
                 && acceptance.as_str() == "validated"
-                && is_one_of(continuation, &["goal_terminal", "successor_established"]);
-            either(is_closed, "vision_boundary_closed", "vision_not_closed")
-        }
+                && is_one_of(continuation, &["goal_terminal", "successor_established"]),
+            ("vision_boundary_closed", "vision_not_closed"),
+        ),
         Facts::MaterialBlocker {
+            severity,
+            transition,
             blocks_primary_path,
-            ..
-        } => either(
-            *blocks_primary_path,
-            "primary_path_blocked",
-            "blocker_not_material",
+        } => (
+            severity.as_str() == "p0"
+                && is_one_of(transition, &["opened", "escalated"])
+                && blocks_primary_path.holds()?,
+            ("primary_path_blocked", "blocker_not_material"),
         ),
-        Facts::MaterialRecovery { is_proven, .. } => {
-            either(*is_proven, "primary_path_recovered", "recovery_unverified")
-        }
-        Facts::MaterialDecision { is_effective } => either(
-            *is_effective,
-            "decision_changed_route",
-            "decision_not_material",
+        Facts::MaterialRecovery {
+            transition,
+            primary_path_reopened,
+            validated,
+        } => (
+            transition.as_str() == "resolved"
+                && primary_path_reopened.holds()?
+                && validated.holds()?,
+            ("primary_path_recovered", "recovery_unverified"),
         ),
-        Facts::BoundedSegmentMilestone(segment) => judge_segment(segment),
-        Facts::CadenceDue { due } => either(*due, "cadence_due", "cadence_not_due"),
-        Facts::Noise => either(false, "", "non_material_control_plane_event"),
-    }
+        Facts::MaterialDecision {
+            route_changed,
+            durable_writeback,
+        } => (
+            route_changed.holds()? && durable_writeback.holds()?,
+            ("decision_changed_route", "decision_not_material"),
+        ),
+        Facts::BoundedSegmentMilestone(segment) => return Ok(judge_segment(segment)),
+        Facts::CadenceDue { due } => (due.holds()?, ("cadence_due", "cadence_not_due")),
+        Facts::Noise => (false, ("", "non_material_control_plane_event")),
+    };
+    Ok(Materiality {
+        material,
+        reason: match material {
+            true => reasons.0,
+            false => reasons.1,
+        },
+    })
 }
 
 /// Todo counts, elapsed time and remaining work never prove a stage and never suppress one.
 fn judge_segment(segment: &SegmentFacts) -> Materiality {
-    const PROVEN: &str = "authoritative_stage_completed";
-    const UNPROVEN: &str = "stage_completion_not_proven";
-    match segment {
-        SegmentFacts::Checkpoint => either(false, PROVEN, "segment_checkpoint_only"),
-        SegmentFacts::WritebackPending => either(false, PROVEN, "segment_writeback_pending"),
-        SegmentFacts::StageUnproven => either(false, PROVEN, UNPROVEN),
-        SegmentFacts::Stage(stage) => either(is_completed(stage), PROVEN, UNPROVEN),
+    let no = |reason| Materiality {
+        material: false,
+        reason,
+    };
+    if segment.transition == SegmentTransition::VisionCheckpoint {
+        return no("segment_checkpoint_only");
+    }
+    if !segment.durable_writeback {
+        return no("segment_writeback_pending");
+    }
+    let is_completed = segment.transition == SegmentTransition::SegmentCompleted
+        && segment.stage.as_ref().is_some_and(is_settled);
+    match is_completed {
+        true => Materiality {
+            material: true,
+            reason: "authoritative_stage_completed",
+        },
+        false => no("stage_completion_not_proven"),
     }
 }
 
-fn is_completed(stage: &StageFacts) -> bool {
+fn is_settled(stage: &StageFacts) -> bool {
     let settled = ["goal_terminal", "successor_frontier_settled"];
-    stage.is_segment_completed
-        && stage.status.as_str() == "completed"
+    stage.status.as_str() == "completed"
         && stage.acceptance.as_str() == "validated"
         && is_one_of(&stage.stage_transition, &settled)
         && stage.outcome_checkpoint_satisfied
 }
 
-fn either(material: bool, yes: &'static str, no: &'static str) -> Materiality {
-    Materiality {
-        material,
-        reason: if material { yes } else { no },
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::parse::Label;
+    use crate::contract::periodic_report::vocabulary::TriggerKind;
+    use serde_json::{Value, json};
+
+    fn judged(kind: TriggerKind, facts: &Value) -> Result<Materiality, ContractError> {
+        judge(&Facts::parse(&Label::named("facts"), kind, facts)?)
+    }
+
+    #[test]
+    fn a_claim_behind_a_failed_test_is_not_looked_at() {
+        let kind = TriggerKind::PrimaryGoalOutcome;
+        let other = json!({"delivery_outcome": "outcome_progress", "validated": "yes"});
+        assert_eq!(
+            judged(kind, &other).map(|verdict| verdict.material),
+            Ok(false)
+        );
+        let same = json!({"delivery_outcome": "primary_goal_outcome", "validated": "yes"});
+        assert_eq!(
+            judged(kind, &same).map_err(|error| error.at),
+            Err("facts.validated".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_checkpoint_and_an_unwritten_segment_prove_nothing() {
+        let reason = |transition: &str, written: bool| {
+            let facts =
+                json!({"segment_ref": "s", "transition": transition, "durable_writeback": written});
+            judged(TriggerKind::BoundedSegmentMilestone, &facts).map(|verdict| verdict.reason)
+        };
+        assert_eq!(
+            reason("vision_checkpoint", true),
+            Ok("segment_checkpoint_only")
+        );
+        assert_eq!(
+            reason("segment_completed", false),
+            Ok("segment_writeback_pending")
+        );
+        assert_eq!(
+            reason("segment_completed", true),
+            Ok("stage_completion_not_proven")
+        );
     }
 }

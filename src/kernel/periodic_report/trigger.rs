@@ -16,7 +16,7 @@ use crate::contract::time::Timestamp;
 
 /// Decides whether a report is due.
 pub fn decide(request: &TriggerRequest) -> Result<TriggerDecision, ContractError> {
-    let judged = judge_in_order(&request.candidates);
+    let judged = judge_in_order(&request.candidates)?;
     let mut split = Split::new(request, &judged);
     let cooldown = split.apply_cooldown(request);
     let selected = split.eligible.first().copied();
@@ -42,7 +42,7 @@ pub fn decide(request: &TriggerRequest) -> Result<TriggerDecision, ContractError
         profile: request.profile.clone(),
         trigger_policy: request.trigger_policy.clone(),
         eligible: selected.is_some(),
-        reason: reason(selected.is_some(), &cooldown),
+        reason: reason(selected, &cooldown),
         report_kind,
         report_key: key,
         selected_trigger_id: selected.map(|judged| judged.candidate.trigger_id.clone()),
@@ -54,11 +54,11 @@ pub fn decide(request: &TriggerRequest) -> Result<TriggerDecision, ContractError
     })
 }
 
-fn reason(is_selected: bool, cooldown: &Cooldown) -> DecisionReason {
-    match (is_selected, cooldown.active) {
-        (true, _) => DecisionReason::TriggerSelected,
-        (false, true) => DecisionReason::CooldownActive,
-        (false, false) => DecisionReason::NoMaterialTrigger,
+fn reason(selected: Option<&Judged<'_>>, cooldown: &Cooldown) -> DecisionReason {
+    match (selected, cooldown.active) {
+        (Some(_), _) => DecisionReason::TriggerSelected,
+        (None, true) => DecisionReason::CooldownActive,
+        (None, false) => DecisionReason::NoMaterialTrigger,
     }
 }
 
@@ -69,14 +69,14 @@ struct Judged<'a> {
 }
 
 /// Judges every candidate, the most urgent first, then the oldest, then by id.
-fn judge_in_order(candidates: &[Candidate]) -> Vec<Judged<'_>> {
-    let mut judged: Vec<Judged<'_>> = candidates
-        .iter()
-        .map(|candidate| Judged {
+fn judge_in_order(candidates: &[Candidate]) -> Result<Vec<Judged<'_>>, ContractError> {
+    let mut judged = Vec::with_capacity(candidates.len());
+    for candidate in candidates {
+        judged.push(Judged {
             candidate,
-            verdict: materiality::judge(&candidate.typed_facts),
-        })
-        .collect();
+            verdict: materiality::judge(&candidate.typed_facts)?,
+        });
+    }
     judged.sort_by(|left, right| {
         let key = |judged: &Judged<'_>| {
             let urgency = std::cmp::Reverse(judged.candidate.trigger_kind.priority());
@@ -85,7 +85,7 @@ fn judge_in_order(candidates: &[Candidate]) -> Vec<Judged<'_>> {
         let by_key = key(left).cmp(&key(right));
         by_key.then_with(|| left.candidate.trigger_id.cmp(&right.candidate.trigger_id))
     });
-    judged
+    Ok(judged)
 }
 
 struct Split<'a> {

@@ -8,9 +8,8 @@ use super::walk::FileChange;
 use super::words::{Language, Size};
 use crate::contract::digest;
 use crate::contract::ids::Token;
-use crate::contract::periodic_report::item::{
-    Detail, Item, MAX_DETAIL, MAX_PRIMARY_SUMMARY, MAX_TITLE,
-};
+use crate::contract::periodic_report::item::{Detail, Item};
+use crate::contract::periodic_report::limits;
 use crate::contract::periodic_report::vocabulary::ContentKind;
 use crate::contract::text;
 use crate::contract::time::Timestamp;
@@ -170,13 +169,13 @@ impl Group {
         if !may_show(&newest.written) {
             return None;
         }
-        let title = match shown(&newest.title, MAX_TITLE) {
+        let title = match shown(&newest.title, limits::ITEM_TITLE) {
             Shown::Text(title) => title,
             Shown::Empty => language.untitled(short),
             Shown::Withheld => return None,
         };
         let summary = newest.summary.as_deref().unwrap_or("");
-        match shown(summary, MAX_PRIMARY_SUMMARY) {
+        match shown(summary, limits::PRIMARY_SUMMARY) {
             Shown::Text(summary) => Some((title, summary)),
             Shown::Empty => Some((title, language.numbers(self.size()))),
             Shown::Withheld => None,
@@ -191,7 +190,10 @@ impl Group {
             let label = label.to_owned();
             rows.push(Detail { label, text: words });
         };
-        if let Some(Shown::Text(scope)) = newest.scope.as_deref().map(|raw| shown(raw, MAX_DETAIL))
+        if let Some(Shown::Text(scope)) = newest
+            .scope
+            .as_deref()
+            .map(|raw| shown(raw, limits::DETAIL_TEXT))
         {
             row(language.scope(), scope);
         }
@@ -223,14 +225,14 @@ impl Group {
         let mut kept = Vec::new();
         let mut withheld = 0;
         for (written, title) in members.chain(brought) {
-            match shown(title, MAX_DETAIL) {
+            match shown(title, limits::DETAIL_TEXT) {
                 Shown::Text(title) if may_show(written) => kept.push(title),
                 Shown::Empty => {}
                 _ => withheld += 1,
             }
         }
         // Two harmless subjects must not make a harmful one between them.
-        match shown(&kept.join("; "), MAX_DETAIL) {
+        match shown(&kept.join("; "), limits::DETAIL_TEXT) {
             Shown::Text(joined) => (Some(joined), withheld),
             _ => (None, withheld),
         }

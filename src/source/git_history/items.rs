@@ -5,11 +5,10 @@ use super::group::{Group, grouped};
 use super::select::Fact;
 use super::words::Language;
 use crate::contract::periodic_report::item::Item;
+use crate::contract::periodic_report::limits;
 use crate::contract::periodic_report::source::{Section, progress_sections};
 use crate::contract::periodic_report::vocabulary::Visibility;
 
-const MAX_PRIMARY: usize = 8;
-const MAX_SUPPORTING: usize = 16;
 const FIRST_RANK: i64 = 200;
 
 /// The items of a window in their sections, and what was left out of them.
@@ -39,11 +38,11 @@ pub(super) fn tell(facts: Vec<Fact>, language: Language) -> Told {
         withheld: 0,
     };
     let mut rest = primary.into_iter();
-    for group in rest.by_ref().take(MAX_PRIMARY) {
+    for group in rest.by_ref().take(limits::PRIMARY_ITEMS) {
         telling.push(&group, None);
     }
     let mut rest = rest.chain(supporting);
-    for group in rest.by_ref().take(MAX_SUPPORTING) {
+    for group in rest.by_ref().take(limits::SUPPORTING_ITEMS) {
         telling.push(&group, Some(Visibility::Supporting));
     }
     Told {

@@ -27,7 +27,7 @@ impl Size {
 impl Language {
     /// Takes a language tag.
     pub(crate) fn of(tag: &str) -> Self {
-        match tag.to_ascii_lowercase().starts_with("zh") {
+        match crate::contract::text::is_chinese(tag) {
             true => Self::Chinese,
             false => Self::English,
         }
