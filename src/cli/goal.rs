@@ -92,6 +92,22 @@ pub(super) fn status(args: &StatusArgs, global: &Global) -> Reply {
 }
 
 fn settings(args: &ConfigureGoalArgs) -> Vec<Setting> {
+    let mut settings = members(args);
+    if args.focus_wait || args.clear_focus_wait {
+        settings.push(Setting::Flag("focus_wait", args.focus_wait));
+    }
+    if !args.registered_agent.is_empty() {
+        settings.push(Setting::Roster(args.registered_agent.clone()));
+    }
+    settings.extend(
+        args.agent_work_mode
+            .iter()
+            .map(|(agent, mode)| Setting::WorkMode(agent.clone(), mode)),
+    );
+    settings
+}
+
+fn members(args: &ConfigureGoalArgs) -> Vec<Setting> {
     let mut settings = Vec::new();
     let mut member = |path: &'static [&'static str], value: Option<Value>| {
         if let Some(value) = value {
@@ -137,17 +153,6 @@ fn settings(args: &ConfigureGoalArgs) -> Vec<Setting> {
         list(&args.missing_gate).or(cleared(args.clear_missing_gates)),
     );
     member(&["write_scope"], list(&args.write_scope));
-    if args.focus_wait || args.clear_focus_wait {
-        settings.push(Setting::Flag("focus_wait", args.focus_wait));
-    }
-    if !args.registered_agent.is_empty() {
-        settings.push(Setting::Roster(args.registered_agent.clone()));
-    }
-    settings.extend(
-        args.agent_work_mode
-            .iter()
-            .map(|(agent, mode)| Setting::WorkMode(agent.clone(), mode)),
-    );
     settings
 }
 

@@ -78,53 +78,6 @@ fn add(args: &TodoAddArgs, global: &Global) -> Reply {
         RoleWord::User => Role::User,
         RoleWord::Agent => Role::Agent,
     };
-    let list = |items: &[String]| {
-        if items.is_empty() {
-            Value::Null
-        } else {
-            json!(items)
-        }
-    };
-    let members = vec![
-        ("priority", json!(args.priority)),
-        ("task_class", json!(args.task_class)),
-        ("action_kind", json!(args.action_kind)),
-        ("claimed_by", json!(args.claimed_by)),
-        ("bound_agent", json!(args.bound_agent)),
-        (
-            "excluded_agents",
-            if args.exclude_agent.is_empty() {
-                Value::Null
-            } else {
-                json!(args.exclude_agent)
-            },
-        ),
-        ("blocks_agent", json!(args.blocks_agent)),
-        (
-            "global_gate",
-            if args.global_gate {
-                json!(true)
-            } else {
-                Value::Null
-            },
-        ),
-        ("decision_scope", json!(args.decision_scope)),
-        (
-            "required_decision_scopes",
-            list(&args.required_decision_scope),
-        ),
-        ("required_capabilities", list(&args.required_capability)),
-        ("required_write_scopes", list(&args.required_write_scope)),
-        ("resume_when", json!(args.resume_when)),
-        ("next_due_at", json!(args.next_due_at)),
-        ("cadence", json!(args.cadence)),
-        ("target_key", json!(args.target_key)),
-        ("replan_obligation_id", json!(args.replan_obligation_id)),
-        (
-            "completion_intent",
-            intent.map_or(Value::Null, |intent| intent.intent()),
-        ),
-    ];
     let named = args
         .claimed_by
         .iter()
@@ -135,12 +88,51 @@ fn add(args: &TodoAddArgs, global: &Global) -> Reply {
     let new = NewTodo {
         role,
         words: args.text.clone(),
-        members,
+        members: members(args, intent.as_ref()),
         agents,
     };
     with_ports(global, "todo add", |ports| {
         todo::add(ports, Mode::of_dry_run(args.dry_run), &args.goal_id, &new)
     })
+}
+
+/// A list member; an empty one is left out.
+fn listed<T: serde::Serialize>(items: &[T]) -> Value {
+    if items.is_empty() {
+        Value::Null
+    } else {
+        json!(items)
+    }
+}
+
+/// The members of a new todo; `null` leaves one out.
+fn members(args: &TodoAddArgs, intent: Option<&Continuation>) -> Vec<(&'static str, Value)> {
+    vec![
+        ("priority", json!(args.priority)),
+        ("task_class", json!(args.task_class)),
+        ("action_kind", json!(args.action_kind)),
+        ("claimed_by", json!(args.claimed_by)),
+        ("bound_agent", json!(args.bound_agent)),
+        ("excluded_agents", listed(&args.exclude_agent)),
+        ("blocks_agent", json!(args.blocks_agent)),
+        ("global_gate", json!(args.global_gate.then_some(true))),
+        ("decision_scope", json!(args.decision_scope)),
+        (
+            "required_decision_scopes",
+            listed(&args.required_decision_scope),
+        ),
+        ("required_capabilities", listed(&args.required_capability)),
+        ("required_write_scopes", listed(&args.required_write_scope)),
+        ("resume_when", json!(args.resume_when)),
+        ("next_due_at", json!(args.next_due_at)),
+        ("cadence", json!(args.cadence)),
+        ("target_key", json!(args.target_key)),
+        ("replan_obligation_id", json!(args.replan_obligation_id)),
+        (
+            "completion_intent",
+            intent.map_or(Value::Null, |intent| intent.intent()),
+        ),
+    ]
 }
 
 fn update(args: &TodoUpdateArgs, global: &Global) -> Reply {
@@ -178,6 +170,16 @@ fn updates(args: &TodoUpdateArgs) -> Result<Update, Refusal> {
             "--decision-outcome closes the gate; leave --status out",
         ));
     }
+    Ok(Update {
+        agent: args.agent_id.clone(),
+        members: changed_members(args)?,
+        status,
+        outcome: outcome.map(str::to_owned),
+        clear_claim: args.clear_claim,
+    })
+}
+
+fn changed_members(args: &TodoUpdateArgs) -> Result<Vec<(&'static str, Value)>, Refusal> {
     let mut members = Vec::new();
     let texts = [
         ("text", &args.text),
@@ -204,13 +206,7 @@ fn updates(args: &TodoUpdateArgs) -> Result<Update, Refusal> {
     } else if let Some(intent) = intent(args.completion_intent, &args.successor_todo_id)? {
         members.push(("completion_intent", intent.intent()));
     }
-    Ok(Update {
-        agent: args.agent_id.clone(),
-        members,
-        status,
-        outcome: outcome.map(str::to_owned),
-        clear_claim: args.clear_claim,
-    })
+    Ok(members)
 }
 
 fn intent(

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::args::Global;
 use super::args::turn::{
     ContextWord, HostWord, ModeWord, RecoveryWord, SchedulerWord, TurnArgs, TurnCommand,
-    TurnCommon, TurnOwnerArgs, TurnRunOnceArgs,
+    TurnCommon, TurnDetailArgs, TurnOwnerArgs, TurnReplanReviewArgs, TurnRunOnceArgs,
 };
 use super::emit::Reply;
 use super::input;
@@ -45,30 +45,8 @@ pub(super) fn run(args: &TurnArgs, global: &Global) -> Reply {
                 args.retry_failed_turn,
             )
         }),
-        TurnCommand::Detail(args) => with_ports(global, "turn detail", |ports| {
-            let mut packet =
-                read::detail(ports, &owner(&args.owner), &args.turn_key, &args.select)?;
-            if args.include_source && !args.select.is_empty() {
-                let whole = read::detail(ports, &owner(&args.owner), &args.turn_key, &[])?;
-                packet["source"] = whole["source"].clone();
-            }
-            Ok(packet)
-        }),
-        TurnCommand::ReplanReview(args) => {
-            let contract = match args
-                .admitted_contract
-                .as_deref()
-                .map(input::json_object)
-                .transpose()
-            {
-                Ok(contract) => contract,
-                Err(refusal) => return answer(Err(refusal), "turn replan-review"),
-            };
-            let contract = contract.as_ref().and_then(Value::as_object);
-            with_ports(global, "turn replan-review", |ports| {
-                read::replan_review(ports, &owner(&args.owner), &args.reader_ref, contract)
-            })
-        }
+        TurnCommand::Detail(args) => detail(args, global),
+        TurnCommand::ReplanReview(args) => replan_review(args, global),
         TurnCommand::ManagedStep(args) => match ask(
             &args.common,
             (HostWord::GenericCli, ModeWord::IsolatedHeadless),
@@ -79,6 +57,33 @@ pub(super) fn run(args: &TurnArgs, global: &Global) -> Reply {
             Err(refusal) => answer(Err(refusal), "turn managed-step"),
         },
     }
+}
+
+fn detail(args: &TurnDetailArgs, global: &Global) -> Reply {
+    with_ports(global, "turn detail", |ports| {
+        let mut packet = read::detail(ports, &owner(&args.owner), &args.turn_key, &args.select)?;
+        if args.include_source && !args.select.is_empty() {
+            let whole = read::detail(ports, &owner(&args.owner), &args.turn_key, &[])?;
+            packet["source"] = whole["source"].clone();
+        }
+        Ok(packet)
+    })
+}
+
+fn replan_review(args: &TurnReplanReviewArgs, global: &Global) -> Reply {
+    let contract = match args
+        .admitted_contract
+        .as_deref()
+        .map(input::json_object)
+        .transpose()
+    {
+        Ok(contract) => contract,
+        Err(refusal) => return answer(Err(refusal), "turn replan-review"),
+    };
+    let contract = contract.as_ref().and_then(Value::as_object);
+    with_ports(global, "turn replan-review", |ports| {
+        read::replan_review(ports, &owner(&args.owner), &args.reader_ref, contract)
+    })
 }
 
 fn owner(args: &TurnOwnerArgs) -> Owner {
@@ -94,7 +99,28 @@ fn ask(args: &TurnCommon, (host, mode): (HostWord, ModeWord)) -> Result<TurnAsk,
             "--todo-id cannot be combined with a resumed session",
         ));
     }
-    let host = args.host.unwrap_or(host);
+    let choice = choice(args, (args.host.unwrap_or(host), mode));
+    Ok(TurnAsk {
+        question: Ask {
+            goal: args.goal_id.clone(),
+            agent: Some(args.agent_id.clone()),
+            todo: args.todo_id.clone(),
+            obligation: None,
+            instance: args.turn_instance_id.clone(),
+            capabilities: args.available_capability.clone(),
+            envelope: false,
+            capture: None,
+            surface: (
+                choice.kind.clone(),
+                choice.execution_mode.clone(),
+                choice.scheduler_owner.clone(),
+            ),
+        },
+        host: choice,
+    })
+}
+
+fn choice(args: &TurnCommon, (host, mode): (HostWord, ModeWord)) -> HostChoice {
     let kind = match host {
         HostWord::CodexCli => "codex-cli",
         HostWord::ClaudeCode => "claude-code",
@@ -118,29 +144,12 @@ fn ask(args: &TurnCommon, (host, mode): (HostWord, ModeWord)) -> Result<TurnAsk,
         ContextWord::Fresh => "fresh",
         ContextWord::ResumeIfAvailable => "resume-if-available",
     };
-    Ok(TurnAsk {
-        question: Ask {
-            goal: args.goal_id.clone(),
-            agent: Some(args.agent_id.clone()),
-            todo: args.todo_id.clone(),
-            obligation: None,
-            instance: args.turn_instance_id.clone(),
-            capabilities: args.available_capability.clone(),
-            envelope: false,
-            capture: None,
-            surface: (
-                kind.to_owned(),
-                execution_mode.to_owned(),
-                scheduler_owner.to_owned(),
-            ),
-        },
-        host: HostChoice {
-            kind: kind.to_owned(),
-            execution_mode: execution_mode.to_owned(),
-            scheduler_owner: scheduler_owner.to_owned(),
-            context: context.to_owned(),
-        },
-    })
+    HostChoice {
+        kind: kind.to_owned(),
+        execution_mode: execution_mode.to_owned(),
+        scheduler_owner: scheduler_owner.to_owned(),
+        context: context.to_owned(),
+    }
 }
 
 fn request(args: &TurnRunOnceArgs) -> Result<RunOnce, Refusal> {
@@ -161,18 +170,7 @@ fn request(args: &TurnRunOnceArgs) -> Result<RunOnce, Refusal> {
     if is_resumed && (common.todo_id.is_some() || common.resume_goal_id.is_some()) {
         return Err(misuse("a resumed Turn brings its own todo and session"));
     }
-    let host_argv = match (host, &args.host_command_json) {
-        (HostWord::GenericCli, Some(text)) => words(text, "--host-command-json")?,
-        (HostWord::GenericCli, None) => {
-            return Err(misuse("a generic-cli host needs --host-command-json"));
-        }
-        (_, Some(_)) => {
-            return Err(misuse(
-                "a codex-cli host brings its own command; leave --host-command-json out",
-            ));
-        }
-        (_, None) => codex(args),
-    };
+    let host_argv = host_argv(args, host)?;
     let validator_argv = args
         .validation_command_json
         .as_deref()
@@ -198,6 +196,17 @@ fn request(args: &TurnRunOnceArgs) -> Result<RunOnce, Refusal> {
             validation_timeout: args.validation_timeout_seconds,
         },
     })
+}
+
+fn host_argv(args: &TurnRunOnceArgs, host: HostWord) -> Result<Vec<String>, Refusal> {
+    match (host, &args.host_command_json) {
+        (HostWord::GenericCli, Some(text)) => words(text, "--host-command-json"),
+        (HostWord::GenericCli, None) => Err(misuse("a generic-cli host needs --host-command-json")),
+        (_, Some(_)) => Err(misuse(
+            "a codex-cli host brings its own command; leave --host-command-json out",
+        )),
+        (_, None) => Ok(codex(args)),
+    }
 }
 
 /// The command of a codex host: one request on standard input, one result on standard output.

@@ -199,50 +199,7 @@ pub fn configure(
             set(entry, setting);
         }
     };
-    let event = |before: &Goal, after: &Goal| {
-        let mut names: Vec<&str> = after
-            .entry()
-            .iter()
-            .filter(|(name, value)| before.entry().get(*name) != Some(*value))
-            .map(|(name, _)| name.as_str())
-            .collect();
-        names.extend(
-            before
-                .entry()
-                .keys()
-                .filter(|name| !after.entry().contains_key(*name))
-                .map(String::as_str),
-        );
-        let mut draft = EventDraft::new("goal_config", "goal configured")
-            .status("applied")
-            .detail("changed_members", names.join(","));
-        if before.agents != after.agents {
-            let changed = before
-                .agents
-                .iter()
-                .filter(|agent| !after.agents.contains(agent));
-            let changed = changed.chain(
-                after
-                    .agents
-                    .iter()
-                    .filter(|agent| !before.agents.contains(agent)),
-            );
-            let names: Vec<&str> = changed.map(AgentId::as_str).collect();
-            draft = draft.detail("roster_agents", names.join(","));
-        }
-        let modes: Vec<&str> = settings
-            .iter()
-            .filter_map(|setting| match setting {
-                Setting::WorkMode(agent, _) => Some(agent.as_str()),
-                _ => None,
-            })
-            .collect();
-        if modes.is_empty() {
-            draft
-        } else {
-            draft.detail("work_mode_agents", modes.join(","))
-        }
-    };
+    let event = |before: &Goal, after: &Goal| configured(settings, before, after);
     let edited = registry_edit::apply(
         ports,
         mode,
@@ -258,6 +215,51 @@ pub fn configure(
     packet["waiting_on"] = json!(edited.after.text("waiting_on"));
     packet["allowed_slots"] = json!(edited.after.quota.allowed_slots());
     Ok(packet)
+}
+
+fn configured(settings: &[Setting], before: &Goal, after: &Goal) -> EventDraft {
+    let mut names: Vec<&str> = after
+        .entry()
+        .iter()
+        .filter(|(name, value)| before.entry().get(*name) != Some(*value))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    names.extend(
+        before
+            .entry()
+            .keys()
+            .filter(|name| !after.entry().contains_key(*name))
+            .map(String::as_str),
+    );
+    let mut draft = EventDraft::new("goal_config", "goal configured")
+        .status("applied")
+        .detail("changed_members", names.join(","));
+    if before.agents != after.agents {
+        let changed = before
+            .agents
+            .iter()
+            .filter(|agent| !after.agents.contains(agent));
+        let changed = changed.chain(
+            after
+                .agents
+                .iter()
+                .filter(|agent| !before.agents.contains(agent)),
+        );
+        let names: Vec<&str> = changed.map(AgentId::as_str).collect();
+        draft = draft.detail("roster_agents", names.join(","));
+    }
+    let modes: Vec<&str> = settings
+        .iter()
+        .filter_map(|setting| match setting {
+            Setting::WorkMode(agent, _) => Some(agent.as_str()),
+            _ => None,
+        })
+        .collect();
+    if modes.is_empty() {
+        draft
+    } else {
+        draft.detail("work_mode_agents", modes.join(","))
+    }
 }
 
 fn set(entry: &mut Map<String, Value>, setting: &Setting) {

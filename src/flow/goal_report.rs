@@ -32,17 +32,13 @@ pub fn configure(
         return Ok(plan.packet(place.registry.revision()));
     }
     if expected_plan != Some(plan.revision.as_str()) {
-        let text = "name the plan revision of a fresh preview with --expected-plan-revision; the settings may have changed since";
-        return Err(Refusal::new(ErrorCode::RegistryRevisionMismatch, text)
-            .with("plan_revision", plan.revision));
+        return Err(stale(&plan.revision));
     }
-    let seen = plan.base.clone();
-    let edit = |goal: &Goal, entry: &mut Map<String, Value>| {
-        if base_revision(goal).as_deref() != Ok(seen.as_str()) {
-            return;
-        }
-        set(entry, desired.as_ref());
+    let guard = |goal: &Goal| match base_revision(goal)? == plan.base {
+        true => Ok(()),
+        false => Err(stale(&plan.revision)),
     };
+    let edit = |_: &Goal, entry: &mut Map<String, Value>| set(entry, desired.as_ref());
     let event = |_: &Goal, _: &Goal| {
         EventDraft::new("goal_config", "report settings changed")
             .status("applied")
@@ -54,7 +50,7 @@ pub fn configure(
         &Change {
             goal: id,
             expected: None,
-            guard: registry_edit::ANY,
+            guard: &guard,
             edit: &edit,
             event: &event,
         },
@@ -79,6 +75,11 @@ pub fn configure(
         packet["registry_revision_after"] = json!(after);
     }
     Ok(packet)
+}
+
+fn stale(plan_revision: &str) -> Refusal {
+    let text = "name the plan revision of a fresh preview with --expected-plan-revision; the settings may have changed since";
+    Refusal::new(ErrorCode::RegistryRevisionMismatch, text).with("plan_revision", plan_revision)
 }
 
 fn set(entry: &mut Map<String, Value>, desired: Option<&Value>) {

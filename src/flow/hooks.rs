@@ -58,7 +58,26 @@ fn run(place: &Place, identity: &SettlementIdentity) -> Result<Value, &'static s
     }
     let produced = hooks::produce(&source, &ids, &profile);
     crate::failpoint!(Point::HookReturned);
-    let receipt = HookReceipt {
+    let receipt = receipt((&ids, attempt), produced, &source);
+    let stored_now = store(place, &identity.agent, &receipt).map_err(|_| "journal_write_failed")?;
+    crate::failpoint!(Point::HookReceiptCommitted);
+    let progress = if attempt > 1 {
+        Progress::Retried
+    } else {
+        Progress::Invoked
+    };
+    Ok(match stored_now {
+        None => packet(&ids, Some(&receipt), progress),
+        Some(other) => packet(&ids, Some(&other), Progress::Replayed),
+    })
+}
+
+fn receipt(
+    (ids, attempt): (&Dispatch, i64),
+    produced: Option<Value>,
+    source: &Source,
+) -> HookReceipt {
+    HookReceipt {
         dispatch_id: ids.dispatch_id.clone(),
         hook_id: HOOK_ID.to_owned(),
         capability_id: intent::CAPABILITY.to_owned(),
@@ -73,18 +92,7 @@ fn run(place: &Place, identity: &SettlementIdentity) -> Result<Value, &'static s
         error_code: None,
         attempt_count: attempt,
         recorded_at: source.committed_at.clone(),
-    };
-    let stored_now = store(place, &identity.agent, &receipt).map_err(|_| "journal_write_failed")?;
-    crate::failpoint!(Point::HookReceiptCommitted);
-    let progress = if attempt > 1 {
-        Progress::Retried
-    } else {
-        Progress::Invoked
-    };
-    Ok(match stored_now {
-        None => packet(&ids, Some(&receipt), progress),
-        Some(other) => packet(&ids, Some(&other), Progress::Replayed),
-    })
+    }
 }
 
 /// The committed source of a dispatch: the run and the event as they were written, never the present frontier.

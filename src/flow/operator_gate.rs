@@ -34,7 +34,6 @@ pub fn decide(ports: &Ports, mode: Mode, id: &GoalId, asked: &Decision) -> Answe
     if let Some(agent) = &asked.agent {
         place.require_actor(agent, ErrorCode::ActorNotRegistered)?;
     }
-    let frees = asked.outcome == "approve";
     let latest = match place.reader()? {
         Some(reader) => reader.rows().gate_outcome(id, &asked.gate)?,
         None => None,
@@ -45,15 +44,14 @@ pub fn decide(ports: &Ports, mode: Mode, id: &GoalId, asked: &Decision) -> Answe
         "decision": asked.outcome, "changed": !is_repeated, "registry_revision": place.registry.revision(),
     });
     if !mode.is_preview() && !is_repeated {
-        match append(ports, &mut place, id, asked)? {
-            Some(generated_at) => answer["generated_at"] = json!(generated_at),
-            None => {
-                is_repeated = true;
-                answer["changed"] = json!(false);
-            }
+        let written = append(ports, &mut place, id, asked)?;
+        is_repeated = written.is_none();
+        answer["changed"] = json!(!is_repeated);
+        if let Some(generated_at) = written {
+            answer["generated_at"] = json!(generated_at);
         }
     }
-    if frees {
+    if asked.outcome == "approve" {
         let gate = asked.gate.clone();
         let edit = move |goal: &Goal, entry: &mut Map<String, Value>| release(goal, entry, &gate);
         let event = |_: &Goal, _: &Goal| {

@@ -10,14 +10,14 @@ use super::settle;
 use super::{snapshot, todo as todo_flow};
 use crate::contract::error::ErrorCode;
 use crate::contract::event::EventDraft;
-use crate::contract::goal::GoalStatus;
+use crate::contract::goal::{Goal, GoalStatus};
 use crate::contract::ids::{AgentId, GoalId, TodoId, TurnInstanceId};
 use crate::contract::packet::Refusal;
 use crate::contract::settlement::{Binding, SettlementIdentity};
 use crate::contract::todo::Status;
 use crate::failpoint::Point;
 use crate::kernel::quota::policy::{self, QuotaState};
-use crate::kernel::quota::snapshot::{Question, STANDARD_CAPABILITIES};
+use crate::kernel::quota::snapshot::{Question, STANDARD_CAPABILITIES, Spent};
 use crate::store::document::registry::Registry;
 use crate::store::journal::run::RunKey;
 use crate::store::journal::settlement::{Spend, Writeback};
@@ -446,23 +446,21 @@ pub fn ranking(ports: &Ports, mode: &str, with_archived: bool) -> Answer {
             .then(by_spent)
             .then_with(|| left.0.id.cmp(&right.0.id))
     });
-    let goals: Vec<Value> = rows
-        .iter()
-        .enumerate()
-        .map(|(index, (goal, spent, state))| {
-            let mut row = json!({
-                "rank": index + 1, "goal_id": goal.id, "title": goal.text("title"), "state": state.as_str(),
-                "waiting_on": goal.text("waiting_on"), "quota": policy::packet(goal, *spent, *state),
-            });
-            if let QuotaState::Paused(cause) = state {
-                row["pause_cause"] = json!(cause);
-            }
-            row
-        })
-        .collect();
+    let goals: Vec<Value> = rows.iter().enumerate().map(ranked).collect();
     Ok(json!({
         "ok": true, "schema_version": "loopx_quota_ranking_v0", "mode": mode, "goals": goals, "registry_revision": registry.revision(),
     }))
+}
+
+fn ranked((index, (goal, spent, state)): (usize, &(Goal, Spent, QuotaState))) -> Value {
+    let mut row = json!({
+        "rank": index + 1, "goal_id": goal.id, "title": goal.text("title"), "state": state.as_str(),
+        "waiting_on": goal.text("waiting_on"), "quota": policy::packet(goal, *spent, *state),
+    });
+    if let QuotaState::Paused(cause) = state {
+        row["pause_cause"] = json!(cause);
+    }
+    row
 }
 
 fn open_goal(ports: &Ports, id: &GoalId) -> Answer<Place> {

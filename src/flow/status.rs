@@ -46,6 +46,16 @@ struct Row {
     attention: Option<&'static str>,
 }
 
+fn lines(todos: &[Todo]) -> Vec<Value> {
+    let line = |todo: &Todo| {
+        json!({
+            "todo_id": todo.id(), "status": todo.status().as_str(), "text": todo.words(), "priority": todo.text("priority"),
+            "claimed_by": todo.claimed_by(),
+        })
+    };
+    todos.iter().map(line).collect()
+}
+
 fn one(ports: &Ports, goal: &Goal, reader: Option<&Reader>) -> Answer<Row> {
     let question = Question {
         agent: None,
@@ -77,15 +87,6 @@ fn one(ports: &Ports, goal: &Goal, reader: Option<&Reader>) -> Answer<Row> {
         _ if has_gate => Some("open_user_gate"),
         _ if !user_todos.is_empty() => Some("open_user_todo"),
         _ => None,
-    };
-    let lines = |todos: &[Todo]| -> Vec<Value> {
-        let line = |todo: &Todo| {
-            json!({
-                "todo_id": todo.id(), "status": todo.status().as_str(), "text": todo.words(), "priority": todo.text("priority"),
-                "claimed_by": todo.claimed_by(),
-            })
-        };
-        todos.iter().map(line).collect()
     };
     let packet = json!({
         "goal_id": goal.id,

@@ -96,6 +96,20 @@ pub fn change(
     Ok(packet(ports, mode, action, &changed))
 }
 
+fn acquire(rows: Rows<'_>, asked: &Acquire<'_>, stored: Option<Lease>) -> Answer<(Lease, bool)> {
+    let others = rows.active_leases(asked.goal)?;
+    let known = Stored {
+        lease: stored.as_ref(),
+        key_epoch: rows.lease_key_epoch(asked.goal, asked.todo, asked.key)?,
+        others: &others,
+    };
+    Ok(match (lease::acquire(asked, &known)?, stored) {
+        (Some(lease), _) => (lease, true),
+        (None, Some(lease)) => (lease, false),
+        (None, None) => return Err(unknown_todo(asked.todo)),
+    })
+}
+
 /// The lease after the action, and whether it differs.
 fn decide(
     (ports, rows): (&Ports, Rows<'_>),
@@ -131,17 +145,7 @@ fn decide(
                 write_scopes,
                 now: ports.now,
             };
-            let others = rows.active_leases(at.0)?;
-            let known = Stored {
-                lease: stored.as_ref(),
-                key_epoch: rows.lease_key_epoch(at.0, at.1, holder.1)?,
-                others: &others,
-            };
-            Ok(match (lease::acquire(&asked, &known)?, stored) {
-                (Some(lease), _) => (lease, true),
-                (None, Some(lease)) => (lease, false),
-                (None, None) => return Err(unknown_todo(at.1)),
-            })
+            acquire(rows, &asked, stored)
         }
         Action::Renew {
             version,

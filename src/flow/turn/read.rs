@@ -120,17 +120,7 @@ pub fn replan_review(
         .and_then(|journal| journal.plan().get("turn_envelope"))
         .and_then(|envelope| envelope.get("source"))
         .cloned();
-    let contract = match admitted {
-        None => planned,
-        Some(given) => Some(
-            given
-                .get("turn_envelope")
-                .and_then(|envelope| envelope.get("source"))
-                .or(given.get("source"))
-                .cloned()
-                .unwrap_or_else(|| Value::Object(given.clone())),
-        ),
-    };
+    let contract = admitted.map(source_in).or(planned);
     if contract
         .as_ref()
         .is_none_or(|contract| !equal(contract, &verified.source))
@@ -141,6 +131,21 @@ pub fn replan_review(
             text,
         )));
     }
+    Ok(review_packet(owner, &key, &verified))
+}
+
+/// The source inside an admitted contract: an envelope around it, or itself.
+fn source_in(given: &Map<String, Value>) -> Value {
+    given
+        .get("turn_envelope")
+        .and_then(|envelope| envelope.get("source"))
+        .or(given.get("source"))
+        .cloned()
+        .unwrap_or_else(|| Value::Object(given.clone()))
+}
+
+/// What the captured decision says a replan is about.
+fn review_packet(owner: &Owner, key: &TurnKey, verified: &capture::Verified) -> Value {
     let packet = verified
         .source
         .pointer("/decision/replan_action_packet")
@@ -151,7 +156,7 @@ pub fn replan_review(
             .cloned()
             .unwrap_or(Value::Null)
     };
-    Ok(json!({
+    json!({
         "ok": true,
         "schema_version": "loopx_turn_replan_review_v1",
         "goal_id": owner.goal,
@@ -165,7 +170,7 @@ pub fn replan_review(
         "source_revision": verified.row.source_digest,
         "grants_authority": false,
         "effects": [],
-    }))
+    })
 }
 
 /// Looks at a journal as it lies there; what is wrong with it is a finding.
@@ -196,55 +201,60 @@ pub fn inspect(ports: &Ports, owner: &Owner, key: &TurnKey, retry: bool) -> Answ
     if !is_equal {
         violations.push("journal_digest_mismatch");
     }
+    let capture = reader.as_ref().zip(row.as_ref()).map(|(reader, row)| {
+        let verified = capture::verify(&place, reader.rows(), row, file.as_ref());
+        json!({"present": row.capture_id.is_some(), "valid": verified.is_ok(), "capture_id": row.capture_id})
+    });
+    let mut packet = findings((owner, key), file.as_ref(), (&violations, is_equal), retry);
+    packet["decision_capture"] = json!(capture);
+    Ok(packet)
+}
+
+fn findings(
+    (owner, key): (&Owner, &TurnKey),
+    file: Option<&Journal>,
+    (violations, is_equal): (&[&str], bool),
+    retry: bool,
+) -> Value {
     let is_foreign = violations.iter().any(|violation| {
         matches!(
             *violation,
             "goal_mismatch" | "owner_mismatch" | "turn_key_mismatch"
         )
     });
-    let recovery = match &file {
+    let recovery = match file {
         Some(journal) if is_equal && !is_foreign => recover::assess(journal, retry),
         _ => recover::Recovery::Blocked(ErrorCode::JournalInconsistent),
     };
-    let status = file
-        .as_ref()
-        .and_then(|journal| journal.text("status"))
-        .map(str::to_owned);
     let is_terminal = file
-        .as_ref()
         .and_then(Journal::status)
         .is_some_and(|status| matches!(status, Status::Committed | Status::Stopped));
     let is_legal = violations.is_empty() && is_terminal;
-    let capture = reader.as_ref().zip(row.as_ref()).map(|(reader, row)| {
-        let verified = capture::verify(&place, reader.rows(), row, file.as_ref());
-        json!({"present": row.capture_id.is_some(), "valid": verified.is_ok(), "capture_id": row.capture_id})
-    });
     let phases = file
-        .as_ref()
         .and_then(|journal| journal.body().get("completed_phases").cloned())
         .unwrap_or(Value::Null);
-    Ok(json!({
+    json!({
         "ok": true,
         "schema_version": "loopx_turn_journal_inspection_v1",
         "goal_id": owner.goal,
         "agent_id": owner.agent,
         "turn_key": key,
         "decision": if is_legal { "replay_legal" } else { "replay_blocked" },
-        "journal_status": status,
+        "journal_status": file.and_then(|journal| journal.text("status")),
         "replay_legal": is_legal,
         "goal_matches": !violations.contains(&"goal_mismatch"),
         "owner_matches": !violations.contains(&"owner_mismatch"),
         "turn_key_matches": !violations.contains(&"turn_key_mismatch"),
-        "phases_form_ordered_prefix": file.as_ref().is_some_and(|journal| journal.phases().is_some()),
+        "phases_form_ordered_prefix": file.is_some_and(|journal| journal.phases().is_some()),
         "completed_phases": known_phases(&phases),
         "tombstone_retained": is_terminal,
         "violations": violations,
         "journal_consistent": is_equal && file.is_some(),
         "recovery_decision": recovery.to_value(retry),
         "last_recovery": null,
-        "decision_capture": capture,
+        "decision_capture": null,
         "effects": [],
-    }))
+    })
 }
 
 fn is_historical(journal: &Journal) -> bool {

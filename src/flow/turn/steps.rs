@@ -100,6 +100,21 @@ fn row_of(action: &str) -> Row {
         .unwrap_or(Row::NormalRun)
 }
 
+/// The JSON object a host printed, or the kind of its failure.
+fn answered(outcome: HostOutcome) -> Result<Vec<u8>, FailureKind> {
+    match outcome {
+        HostOutcome::TimedOut => Err(FailureKind::ExecutorTimeout),
+        HostOutcome::Exited {
+            status: Some(0),
+            stdout,
+            is_cut: false,
+        } if stdout.len() <= MAX_BYTES && crate::contract::json::parse_object(&stdout).is_ok() => {
+            Ok(stdout)
+        }
+        HostOutcome::NotStarted | HostOutcome::Exited { .. } => Err(FailureKind::Unknown),
+    }
+}
+
 /// Runs one host on the captured decision and reads its answer.
 pub fn run_host(
     (ports, place): (&Ports, &Place),
@@ -135,19 +150,10 @@ pub fn run_host(
         failure: kind.record(attempt),
         error_code: error_code.map(str::to_owned),
     };
-    let stdout = match outcome {
-        HostOutcome::TimedOut => return Ok(failed(FailureKind::ExecutorTimeout, None)),
-        HostOutcome::NotStarted => return Ok(failed(FailureKind::Unknown, None)),
-        HostOutcome::Exited {
-            status: Some(0),
-            stdout,
-            is_cut: false,
-        } if stdout.len() <= MAX_BYTES => stdout,
-        HostOutcome::Exited { .. } => return Ok(failed(FailureKind::Unknown, None)),
+    let stdout = match answered(outcome) {
+        Ok(stdout) => stdout,
+        Err(kind) => return Ok(failed(kind, None)),
     };
-    if crate::contract::json::parse_object(&stdout).is_err() {
-        return Ok(failed(FailureKind::Unknown, None));
-    }
     let Ok(result) = HostResult::parse(&stdout, &key, &identity.agent) else {
         return Ok(failed(FailureKind::ContractRejected, None));
     };

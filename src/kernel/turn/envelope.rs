@@ -43,6 +43,15 @@ pub fn build(source: &CompleteSource, frame: &Frame) -> Result<Map<String, Value
     })
 }
 
+/// What a host has to read before it acts.
+const CONTROLS: [&str; 5] = [
+    "decision",
+    "effective_action",
+    "state",
+    "mode",
+    "interaction_contract.mode",
+];
+
 fn assemble(source: &Value, frame: &Frame) -> Result<Map<String, Value>, NotCanonical> {
     let decision = decision_of(source);
     let mut envelope = project::project(decision);
@@ -69,34 +78,23 @@ fn assemble(source: &Value, frame: &Frame) -> Result<Map<String, Value>, NotCano
         settlement(decision, frame),
     );
     envelope.insert("source".to_owned(), source.clone());
-    envelope.insert(
-        "source_binding".to_owned(),
-        json!({
-            "schema_version": "loopx_turn_source_binding_v1",
-            "source_digest": digest::digest(source)?,
-            "source_decision_hash": decision_hash,
-            "identity_digest": digest::digest(&identity)?,
-            "authority_digest": digest::digest(&authority)?,
-            "settlement_digest": digest::digest(&settlement)?,
-            "action_source_hash": projected,
-            "turn_key": frame.turn_key,
-            "capture": null,
-        }),
-    );
+    let binding = json!({
+        "schema_version": "loopx_turn_source_binding_v1",
+        "source_digest": digest::digest(source)?,
+        "source_decision_hash": decision_hash,
+        "identity_digest": digest::digest(&identity)?,
+        "authority_digest": digest::digest(&authority)?,
+        "settlement_digest": digest::digest(&settlement)?,
+        "action_source_hash": projected,
+        "turn_key": frame.turn_key,
+        "capture": null,
+    });
+    envelope.insert("source_binding".to_owned(), binding);
     envelope.insert("identity".to_owned(), identity);
     envelope.insert("authority".to_owned(), authority);
     envelope.insert("settlement".to_owned(), settlement);
     envelope.insert("execution".to_owned(), json!({"kind": "executable"}));
-    envelope.insert(
-        "required_controls".to_owned(),
-        json!([
-            "decision",
-            "effective_action",
-            "state",
-            "mode",
-            "interaction_contract.mode"
-        ]),
-    );
+    envelope.insert("required_controls".to_owned(), json!(CONTROLS));
     Ok(envelope)
 }
 
