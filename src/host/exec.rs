@@ -26,7 +26,7 @@ impl TurnHost for StructuredHost {
             .collect();
         let mut invocation = Invocation::new(program, args)
             .cwd(&call.folder)
-            .env(Environment::Inherit {
+            .env(Environment {
                 without: Vec::new(),
                 with,
             })

@@ -76,10 +76,14 @@ pub fn resolve(
             doctor,
         );
     }
-    Ok(Activation {
+    Ok(activation(entry, manifest.version, permissions))
+}
+
+fn activation(entry: &ExtensionEntry, version: String, permissions: &[Permission]) -> Activation {
+    Activation {
         schema_version: ACTIVATION_SCHEMA,
         extension_id: entry.id.clone(),
-        provider_version: manifest.version,
+        provider_version: version,
         revision: entry.active_revision.clone(),
         enabled: true,
         doctor_verified: true,
@@ -87,7 +91,7 @@ pub fn resolve(
             .iter()
             .map(|permission| permission.as_str().to_owned())
             .collect(),
-    })
+    }
 }
 
 /// Adds an extension; it is verified and enabled by the probe that came before.

@@ -35,16 +35,11 @@ pub(crate) struct Invocation {
     on_started: fn(),
 }
 
-/// What a child sees of the environment.
-#[derive(Clone, Debug)]
-pub(crate) enum Environment {
-    /// Everything of this process but the names in `without`, plus `with`.
-    Inherit {
-        without: Vec<OsString>,
-        with: Vec<(OsString, OsString)>,
-    },
-    /// These pairs and nothing else.
-    Only(Vec<(OsString, OsString)>),
+/// What a child sees of the environment: everything of this process but the names in `without`, plus `with`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Environment {
+    pub(crate) without: Vec<OsString>,
+    pub(crate) with: Vec<(OsString, OsString)>,
 }
 
 /// How a child ended.
@@ -87,10 +82,7 @@ impl Invocation {
             program: program.into(),
             args: args.into_iter().map(Into::into).collect(),
             cwd: None,
-            env: Environment::Inherit {
-                without: Vec::new(),
-                with: Vec::new(),
-            },
+            env: Environment::default(),
             stdin: Vec::new(),
             deadline: Duration::from_secs(30),
             max_output: 64 << 20,
@@ -145,19 +137,10 @@ impl Invocation {
         self.check()?;
         let mut command = Command::new(&self.program);
         command.args(&self.args).process_group(0);
-        match &self.env {
-            Environment::Inherit { without, with } => {
-                for name in without {
-                    command.env_remove(name);
-                }
-                command.envs(with.iter().map(|(name, value)| (name, value)));
-            }
-            Environment::Only(pairs) => {
-                command
-                    .env_clear()
-                    .envs(pairs.iter().map(|(name, value)| (name, value)));
-            }
+        for name in &self.env.without {
+            command.env_remove(name);
         }
+        command.envs(self.env.with.iter().map(|(name, value)| (name, value)));
         if let Some(folder) = &self.cwd {
             command.current_dir(folder);
         }
@@ -408,11 +391,15 @@ mod tests {
     }
 
     #[test]
-    fn an_environment_list_is_all_the_child_sees() {
-        let only = Environment::Only(vec![("ONE".into(), "1".into())]);
-        let done =
-            run(&Invocation::new("/usr/bin/env", [] as [&str; 0]).env(only)).expect("env starts");
-        assert_eq!(done.stdout, b"ONE=1\n");
+    fn a_child_sees_what_is_added_and_not_what_is_taken_away() {
+        let env = Environment {
+            without: vec!["PATH".into()],
+            with: vec![("ONE".into(), "1".into())],
+        };
+        let done = run(&Invocation::new("/usr/bin/env", [] as [&str; 0]).env(env)).expect("starts");
+        let text = String::from_utf8_lossy(&done.stdout).into_owned();
+        assert!(text.lines().any(|line| line == "ONE=1"));
+        assert!(!text.lines().any(|line| line.starts_with("PATH=")));
     }
 
     #[test]

@@ -66,6 +66,24 @@ pub fn build(request: &TargetRequest<'_>) -> Result<Value, ContractError> {
     if is_project && (profile.is_empty() || display.is_empty()) {
         return refuse("identity", "needs a sender profile and a bot display name");
     }
+    let checked = Checked {
+        chat: chat.as_str(),
+        app: app.as_str(),
+        profile,
+        display: &display,
+    };
+    Ok(stored_form(request, &checked))
+}
+
+/// What the checks of [`build`] have read.
+struct Checked<'a> {
+    chat: &'a str,
+    app: &'a str,
+    profile: &'a str,
+    display: &'a str,
+}
+
+fn stored_form(request: &TargetRequest<'_>, checked: &Checked<'_>) -> Value {
     let chat_name = text::cut(
         &text::collapse(request.chat_name.unwrap_or(request.name)),
         60,
@@ -74,20 +92,20 @@ pub fn build(request: &TargetRequest<'_>) -> Result<Value, ContractError> {
         "name": request.name,
         "provider": PROVIDER,
         "enabled": true,
-        "channel": {"chat_id": chat.as_str(), "chat_name": chat_name},
+        "channel": {"chat_id": checked.chat, "chat_name": chat_name},
         "identity": {
             "mode": request.identity_mode,
-            "sender_profile": profile,
+            "sender_profile": checked.profile,
             "sender_identity": "bot",
-            "bot_app_id": app.as_str(),
-            "bot_display_name": display,
+            "bot_app_id": checked.app,
+            "bot_display_name": checked.display,
             "cli_bin": request.program.unwrap_or(USUAL_PROGRAM),
         },
     });
     if let Some(open_id) = request.open_id {
         target["identity"]["bot_open_id"] = json!(open_id);
     }
-    Ok(target)
+    target
 }
 
 fn is_name(name: &str) -> bool {

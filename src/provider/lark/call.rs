@@ -203,7 +203,7 @@ pub(super) const fn refused_here() -> ProviderError {
 }
 
 fn environment() -> Environment {
-    Environment::Inherit {
+    Environment {
         without: WITHHELD.iter().map(OsString::from).collect(),
         with: ADDED
             .iter()

@@ -205,7 +205,7 @@ pub(super) fn environment() -> Environment {
         ("LC_ALL", "C"),
         ("LANGUAGE", "C"),
     ];
-    Environment::Inherit {
+    Environment {
         without: crate::workspace::env::names()
             .into_iter()
             .filter(|name| is_git(name))
