@@ -12,24 +12,19 @@ use askama::Template as _;
 use super::labels::{Labels, is_chinese, kind_index};
 use super::link::link;
 use super::page::{
-    Appendix, Cell, Fact, ItemLink, ItemView, Kicker, Page, RowView, RunRow, SectionView,
-    SourceRow, SourceView, Symbol, TagView, Text,
+    Fact, ItemView, Kicker, Page, RowView, SectionView, SourceView, Symbol, TagView,
 };
 use super::prepare::prepare;
 use super::shape;
 use crate::contract::digest::policy_source;
 use crate::contract::error::{ContractError, ErrorCode};
-use crate::contract::periodic_report::document::{
-    GivenDocument, GivenSection, ItemPosition, VerifiedDocument,
-};
-use crate::contract::periodic_report::identity::content_digest;
+use crate::contract::periodic_report::document::{GivenDocument, GivenSection, VerifiedDocument};
 use crate::contract::periodic_report::item::Item;
 use crate::contract::periodic_report::limits;
 use crate::contract::periodic_report::vocabulary::{ContentKind, SourceStatus, Tone};
 
 const STYLE: &str = include_str!("templates/page.css").trim_ascii_end();
 const SCRIPT: &str = include_str!("templates/page.js").trim_ascii_end();
-const MAX_LINKS: usize = 3;
 const RTL: [&str; 10] = ["ar", "fa", "he", "ur", "ps", "sd", "ug", "yi", "dv", "ckb"];
 
 /// Renders a document as a page that carries `markdown`, its companion artifact.
@@ -45,13 +40,13 @@ pub(crate) fn render(verified: &VerifiedDocument, markdown: &str) -> Result<Stri
     Ok(out)
 }
 
-struct Builder<'a> {
-    verified: &'a VerifiedDocument,
-    document: &'a GivenDocument,
-    labels: &'static Labels,
-    language: Option<&'a str>,
+pub(super) struct Builder<'a> {
+    pub(super) verified: &'a VerifiedDocument,
+    pub(super) document: &'a GivenDocument,
+    pub(super) labels: &'static Labels,
+    pub(super) language: Option<&'a str>,
     /// The number of every primary item, by section and index.
-    numbers: BTreeMap<(usize, usize), usize>,
+    pub(super) numbers: BTreeMap<(usize, usize), usize>,
 }
 
 impl<'a> Builder<'a> {
@@ -217,106 +212,6 @@ impl<'a> Builder<'a> {
             || self.items().any(|item| item.is_kind(ContentKind::Coverage))
     }
 
-    fn item_at(&self, position: &ItemPosition) -> &'a Item {
-        &self.document.sections[position.section].items[position.item]
-    }
-
-    fn item_link(&self, position: &ItemPosition, text: &'a str, limit: usize) -> ItemLink<'a> {
-        ItemLink {
-            number: self
-                .numbers
-                .get(&(position.section, position.item))
-                .copied()
-                .unwrap_or(0),
-            text: prepare(text, limit),
-        }
-    }
-
-    /// The four questions; left out when none of them has an answer.
-    fn brief(&self) -> Vec<Cell<'a>> {
-        let titled = |kinds: &'static [ContentKind]| {
-            self.select(kinds)
-                .map(|(position, item)| self.item_link(position, &item.title, limits::ITEM_TITLE))
-                .collect::<Vec<_>>()
-        };
-        let changed = titled(&[ContentKind::Outcome, ContentKind::Decision]);
-        let risks = titled(&[ContentKind::Risk]);
-        let mut next = titled(&[ContentKind::NextAction]);
-        if next.is_empty() {
-            next.extend(self.next_fallback());
-        }
-        let asks: Vec<ItemLink<'a>> = self
-            .select(&[
-                ContentKind::Outcome,
-                ContentKind::Decision,
-                ContentKind::Risk,
-                ContentKind::NextAction,
-            ])
-            .filter(|(_, item)| item.tags.iter().any(|tag| tag.as_str() == "ask"))
-            .map(|(position, item)| {
-                let text = item.next_action.as_deref().unwrap_or(&item.title);
-                self.item_link(position, text, limits::REFERENCE)
-            })
-            .collect();
-        if [&changed, &risks, &next, &asks]
-            .into_iter()
-            .all(Vec::is_empty)
-        {
-            return Vec::new();
-        }
-        vec![
-            self.cell("chg", &self.labels.changed, changed),
-            self.cell("risk", &self.labels.at_risk, risks),
-            self.cell("nxt", &self.labels.what_next, next),
-            self.cell("ask", &self.labels.needed, asks),
-        ]
-    }
-
-    /// Primary items of some kinds in the order of the summary compiler.
-    fn select(
-        &self,
-        kinds: &'static [ContentKind],
-    ) -> impl Iterator<Item = (&'a ItemPosition, &'a Item)> + use<'a, '_> {
-        let positions = self.verified.compiler_order().iter();
-        positions
-            .map(|position| (position, self.item_at(position)))
-            .filter(|(_, item)| item.content_kind.is_some_and(|kind| kinds.contains(&kind)))
-    }
-
-    fn next_fallback(&self) -> Option<ItemLink<'a>> {
-        // The same fallback as the summary: only the first item of a role speaks for it.
-        let risk = self.select(&[ContentKind::Risk]).next();
-        let outcome = self
-            .select(&[ContentKind::Outcome, ContentKind::Decision])
-            .next();
-        [risk, outcome]
-            .into_iter()
-            .flatten()
-            .find_map(|(position, item)| {
-                let next = item.next_action.as_deref()?;
-                Some(self.item_link(position, next, limits::REFERENCE))
-            })
-    }
-
-    fn cell(
-        &self,
-        class: &'static str,
-        question: &'static super::labels::Question,
-        mut links: Vec<ItemLink<'a>>,
-    ) -> Cell<'a> {
-        let omitted = links.split_off(links.len().min(MAX_LINKS));
-        let more = omitted.first().map(|first| ItemLink {
-            number: first.number,
-            text: Cow::Owned(self.labels.more(omitted.len())),
-        });
-        Cell {
-            class,
-            question,
-            links,
-            more,
-        }
-    }
-
     fn sections(&self) -> Vec<SectionView<'a>> {
         let body = self.document.sections.iter().enumerate();
         body.filter(|(_, section)| section.is_in_body())
@@ -341,7 +236,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn item(&self, number: usize, item: &'a Item) -> ItemView<'a> {
+    pub(super) fn item(&self, number: usize, item: &'a Item) -> ItemView<'a> {
         let kind = item.content_kind;
         ItemView {
             number,
@@ -385,107 +280,6 @@ impl<'a> Builder<'a> {
             text: label.map_or(Cow::Borrowed(name), |label| {
                 prepare(label, limits::TAG_LABEL)
             }),
-        }
-    }
-
-    fn appendix(&self, markdown: &str) -> Appendix<'a> {
-        let mut groups = Vec::new();
-        for section in &self.document.sections {
-            let notes = section.items.iter().filter(|item| !item.is_primary());
-            let items: Vec<ItemView<'a>> = notes.map(|item| self.item(0, item)).collect();
-            if !items.is_empty() {
-                groups.push(SectionView {
-                    id: section.section_id.as_str(),
-                    title: prepare(&section.title, limits::SECTION_TITLE),
-                    count: String::new(),
-                    items,
-                });
-            }
-        }
-        Appendix {
-            hint: self.hint(groups.iter().map(|group| group.items.len()).sum()),
-            groups,
-            rows: self.run_rows(markdown),
-            sources: self
-                .document
-                .sources
-                .iter()
-                .map(|one| self.source_row(one))
-                .collect(),
-        }
-    }
-
-    fn hint(&self, notes: usize) -> String {
-        let l = self.labels;
-        let mut hint = format!("{} {notes} · {}{}", l.notes, l.sources, l.separator);
-        let counted =
-            SourceStatus::CHOICES
-                .iter()
-                .enumerate()
-                .filter_map(|(index, (_, status))| {
-                    let sources = self.document.sources.iter();
-                    let count = sources.filter(|source| source.status == *status).count();
-                    (count > 0).then(|| format!("{} {count}", l.statuses[index]))
-                });
-        let counted: Vec<String> = counted.collect();
-        let joint = if is_chinese(self.language) {
-            "，"
-        } else {
-            ", "
-        };
-        hint.push_str(&match counted.is_empty() {
-            true => "0".to_owned(),
-            false => counted.join(joint),
-        });
-        hint
-    }
-
-    fn run_rows(&self, markdown: &str) -> Vec<RunRow<'a>> {
-        let l = self.labels;
-        let document = self.document;
-        let profile = format!(
-            "{} · {}",
-            document.profile.profile_id, document.profile.profile_version
-        );
-        let (start, end) = &document.period;
-        let window = format!(
-            "{} – {}",
-            prepare(start, limits::STAMP),
-            prepare(end, limits::STAMP)
-        );
-        let row = |label, text: Text<'a>, code| RunRow { label, text, code };
-        vec![
-            row(l.profile, Cow::Owned(profile), false),
-            row(
-                l.generated,
-                prepare(&document.generated_at, limits::STAMP),
-                false,
-            ),
-            row(l.window, Cow::Owned(window), false),
-            row(l.document, Cow::Borrowed(document.digest()), true),
-            row("Markdown", Cow::Owned(content_digest(markdown)), true),
-        ]
-    }
-
-    fn source_row(
-        &self,
-        source: &'a crate::contract::periodic_report::document::GivenSource,
-    ) -> SourceRow<'a> {
-        let index = SourceStatus::CHOICES
-            .iter()
-            .position(|(_, status)| *status == source.status)
-            .unwrap_or(3);
-        SourceRow {
-            id: source.source_id.as_str(),
-            status: self.labels.statuses[index],
-            count: source
-                .item_count
-                .map(|count| count.to_string())
-                .unwrap_or_default(),
-            snapshot: source
-                .snapshot_digest
-                .as_deref()
-                .map(|digest| prepare(digest, limits::SNAPSHOT_DIGEST)),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! How a packet or document looks: pure text.
 
+pub(crate) mod appendix;
+pub(crate) mod brief;
 pub(crate) mod escape;
 pub(crate) mod generate_text;
 pub(crate) mod html;

@@ -24,12 +24,12 @@ pub(crate) fn render(
             (page, Some(PageFacts::with_companion(digest)))
         }
     };
-    let is_compiled = document.editorial.orchestration.is_some();
+    let compiled = document.editorial.orchestration.as_ref();
     let artifact = Artifact::seal(Rendered {
         adapter,
         content,
         document_digest: document.digest().to_owned(),
-        content_policy: ContentPolicy::new(adapter, is_compiled, document.item_counts()),
+        content_policy: ContentPolicy::new(adapter, compiled, document.item_counts()),
         page,
     })?;
     match public_safety::is_public(&artifact.content) {

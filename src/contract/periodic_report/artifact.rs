@@ -71,8 +71,10 @@ pub struct ContentPolicy {
 
 impl ContentPolicy {
     /// Makes the policy of one rendering.
-    pub fn new(adapter: RendererAdapter, is_compiled: bool, counts: (usize, usize)) -> Self {
-        let (summary_source, readability) = match is_compiled {
+    ///
+    /// `compiled` is the compiler's receipt, `counts` are primary and supporting items.
+    pub fn new(adapter: RendererAdapter, compiled: Option<&Value>, counts: (usize, usize)) -> Self {
+        let (summary_source, readability) = match compiled.is_some() {
             true => (
                 Orchestration::SUMMARY_SOURCE,
                 Orchestration::READABILITY_POLICY,

@@ -65,7 +65,7 @@ impl SinkResult {
         let status = fields.choice("status", SinkStatus::CHOICES)?;
         let is_sent = status == SinkStatus::Sent;
         let sink_kind = fields.token("sink_kind")?;
-        let hosted = HostedReadback::parse(&mut fields, sink_kind.as_str(), is_sent)?;
+        let hosted = HostedReadback::parse(&mut fields, sink_kind.as_str(), status)?;
         let result = Self {
             sink_id: fields.token("sink_id")?,
             sink_role: fields.choice("sink_role", SinkRole::CHOICES)?,

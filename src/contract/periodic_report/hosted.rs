@@ -6,6 +6,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::vocabulary::SinkStatus;
 use crate::contract::error::ContractError;
 use crate::contract::ids::Token;
 use crate::contract::parse::{Fields, Label};
@@ -55,7 +56,7 @@ impl HostedReadback {
     pub fn parse(
         fields: &mut Fields<'_>,
         sink_kind: &str,
-        is_sent: bool,
+        status: SinkStatus,
     ) -> Result<Self, ContractError> {
         if sink_kind != HOSTED_KIND {
             return Ok(Self::default());
@@ -72,7 +73,7 @@ impl HostedReadback {
                 .optional("access_scope_readback", AccessScopeReadback::parse)?,
             content_readback: fields.optional("content_readback", ContentReadback::parse)?,
         };
-        if is_sent {
+        if status == SinkStatus::Sent {
             readback.require_all(fields)?;
         }
         Ok(readback)

@@ -23,5 +23,7 @@ pub mod run;
 pub mod sink;
 pub mod source;
 pub mod trigger;
+pub mod trigger_decision;
+pub mod trigger_policy;
 pub mod trigger_receipt;
 pub mod vocabulary;

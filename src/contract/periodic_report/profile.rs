@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::audience::AudiencePolicy;
 use super::sink::SinkBinding;
-use super::trigger::TriggerPolicy;
+use super::trigger_policy::TriggerPolicy;
 use super::vocabulary::{schema_version, vocabulary};
 use crate::contract::error::ContractError;
 use crate::contract::ids::{Token, Version};

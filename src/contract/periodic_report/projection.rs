@@ -43,7 +43,7 @@ pub fn read_progress(
     };
     let goal_id = fields.optional_text("goal_id", 500)?;
     let items = parse_items(&mut fields)?;
-    let has_warnings = !read_warnings(&mut fields)?.is_empty();
+    let warnings = read_warnings(&mut fields)?;
     let recipe = SnapshotRecipe {
         goal_id: goal_id.as_deref().unwrap_or("project"),
         observed_at: fields.required("observed_at")?,
@@ -53,10 +53,10 @@ pub fn read_progress(
     let head = SourceHead {
         source_id: constant_token("project_progress"),
         source_kind: constant_token("validated_project_progress"),
-        status: read_status(&mut fields, has_warnings)?,
+        status: read_status(&mut fields, &warnings)?,
         observed_at: fields.timestamp("observed_at")?,
         retryable: match fields.some("retryable") {
-            None => has_warnings,
+            None => !warnings.is_empty(),
             Some(_) => fields.boolean("retryable")?,
         },
         snapshot_ref: Some(snapshot_ref(&recipe)?),
@@ -97,10 +97,14 @@ fn read_warnings<'a>(fields: &mut Fields<'a>) -> Result<Vec<(Label, &'a Value)>,
     }
 }
 
-fn read_status(fields: &mut Fields<'_>, has_warnings: bool) -> Result<SourceStatus, ContractError> {
-    let derived = match has_warnings {
-        true => SourceStatus::Partial,
-        false => SourceStatus::Complete,
+/// A warning makes a source partial unless the file says otherwise.
+fn read_status(
+    fields: &mut Fields<'_>,
+    warnings: &[(Label, &Value)],
+) -> Result<SourceStatus, ContractError> {
+    let derived = match warnings.is_empty() {
+        true => SourceStatus::Complete,
+        false => SourceStatus::Partial,
     };
     let given = fields.optional_choice("status", SourceStatus::CHOICES)?;
     Ok(given.unwrap_or(derived))

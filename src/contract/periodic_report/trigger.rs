@@ -1,4 +1,4 @@
-//! `periodic_report_trigger_request_v0` and the decision it leads to.
+//! `periodic_report_trigger_request_v0`: what was observed, under which policy.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::facts::Facts;
 use super::identity::{id_of, require_derived};
-use super::vocabulary::{ReportKind, TriggerKind, Yes, boundary, schema_version, vocabulary};
+use super::trigger_policy::{TriggerPolicy, read_kind};
+use super::vocabulary::TriggerKind;
 use crate::contract::error::ContractError;
 use crate::contract::ids::Token;
 use crate::contract::parse::{Fields, Label, at_most, read_token};
@@ -15,13 +16,6 @@ use crate::contract::time::Timestamp;
 
 const REQUEST_SCHEMA: &str = "periodic_report_trigger_request_v0";
 const MAX_CANDIDATES: usize = 64;
-const LONGEST_INTERVAL: i64 = 2_678_400;
-
-schema_version!(
-    /// The schema of a decision.
-    TriggerDecisionSchema,
-    "periodic_report_trigger_decision_v0"
-);
 
 /// Which profile a trigger or run belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -46,156 +40,6 @@ impl ProfileRef {
         };
         fields.finish(profile)
     }
-}
-
-/// How facts of one segment may add up.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Aggregation {
-    window_seconds: i64,
-    promote_replan: bool,
-    stage_completion_required: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    todo_completed_threshold: Option<i64>,
-}
-
-/// Where an aggregation stands: what a caller writes, or what a decision carried on.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
-    Request,
-    Receipt,
-}
-
-impl Aggregation {
-    fn parse(at: &Label, value: &Value, origin: Origin) -> Result<Self, ContractError> {
-        let range = 1..=LONGEST_INTERVAL;
-        let (mut fields, window_seconds) = match origin {
-            Origin::Request => {
-                let mut fields = Fields::closed(at, value)?;
-                let window = fields.integer_or("window_seconds", range, 604_800)?;
-                (fields, window)
-            }
-            Origin::Receipt => {
-                let mut fields = Fields::open(at, value)?;
-                let window = fields.integer("window_seconds", range)?;
-                (fields, window)
-            }
-        };
-        let aggregation = Self {
-            window_seconds,
-            promote_replan: fields.flag("promote_replan")?,
-            stage_completion_required: stage_required(&mut fields)?,
-            todo_completed_threshold: fields
-                .integer_if_given("todo_completed_threshold", 1..=64)?,
-        };
-        let aggregation = fields.finish(aggregation)?;
-        let has_way = aggregation.todo_completed_threshold.is_some()
-            || aggregation.promote_replan
-            || aggregation.stage_completion_required;
-        match has_way {
-            true => Ok(aggregation),
-            false => Err(ContractError::invalid(
-                at,
-                "must switch on a todo threshold, replan promotion or stage completion",
-            )),
-        }
-    }
-}
-
-fn stage_required(fields: &mut Fields<'_>) -> Result<bool, ContractError> {
-    match fields.some("stage_completion_required") {
-        None => {
-            fields.given("stage_completion_required");
-            Ok(true)
-        }
-        Some(_) => fields.boolean("stage_completion_required"),
-    }
-}
-
-/// What may trigger a report, and how often.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct TriggerPolicy {
-    /// The kinds a profile reports, sorted by their wire spelling.
-    pub enabled_kinds: Vec<&'static str>,
-    /// The quiet time after a report.
-    pub minimum_interval_seconds: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    aggregation: Option<Aggregation>,
-}
-
-impl Default for TriggerPolicy {
-    fn default() -> Self {
-        let reportable = TriggerKind::CHOICES
-            .iter()
-            .filter(|(_, kind)| !kind.is_noise());
-        let names: BTreeSet<&'static str> = reportable.map(|(name, _)| *name).collect();
-        Self {
-            enabled_kinds: names.into_iter().collect(),
-            minimum_interval_seconds: 0,
-            aggregation: None,
-        }
-    }
-}
-
-impl TriggerPolicy {
-    /// Reads the member `trigger_policy`; absent means everything, at any time.
-    pub fn parse_or_default(fields: &mut Fields<'_>) -> Result<Self, ContractError> {
-        match fields.given("trigger_policy") {
-            None => Ok(Self::default()),
-            Some(value) => Self::parse(&fields.at("trigger_policy"), value, Origin::Request),
-        }
-    }
-
-    pub(super) fn parse(at: &Label, value: &Value, origin: Origin) -> Result<Self, ContractError> {
-        let mut fields = Fields::open(at, value)?;
-        let kinds = match (origin, fields.given("enabled_kinds")) {
-            (Origin::Request, None) => Self::default().enabled_kinds,
-            _ => parse_kinds(&mut fields)?,
-        };
-        let policy = Self {
-            enabled_kinds: kinds,
-            minimum_interval_seconds: fields.integer_or(
-                "minimum_interval_seconds",
-                0..=LONGEST_INTERVAL,
-                0,
-            )?,
-            aggregation: fields.optional("aggregation", |at, value| {
-                Aggregation::parse(at, value, origin)
-            })?,
-        };
-        fields.finish(policy)
-    }
-
-    /// Tells whether a kind is reported.
-    pub fn enables(&self, kind: TriggerKind) -> bool {
-        self.enabled_kinds.contains(&kind.as_str())
-    }
-}
-
-fn parse_kinds(fields: &mut Fields<'_>) -> Result<Vec<&'static str>, ContractError> {
-    let mut kinds = BTreeSet::new();
-    for (at, value) in fields.list("enabled_kinds")? {
-        let kind = read_kind(&at, value)?;
-        if kind.is_noise() {
-            return Err(ContractError::invalid(
-                at,
-                "is a control-plane event that is never reported",
-            ));
-        }
-        kinds.insert(kind.as_str());
-    }
-    match kinds.is_empty() {
-        true => Err(ContractError::invalid(
-            fields.at("enabled_kinds"),
-            "must name at least one kind",
-        )),
-        false => Ok(kinds.into_iter().collect()),
-    }
-}
-
-pub(super) fn read_kind(at: &Label, value: &Value) -> Result<TriggerKind, ContractError> {
-    let token = read_token(at, value)?;
-    TriggerKind::find(token.as_str())
-        .ok_or_else(|| ContractError::invalid(at, "is not a known trigger kind"))
 }
 
 /// Reads a list of tokens as a sorted set.
@@ -370,86 +214,4 @@ fn parse_candidates(
         candidates.push(candidate);
     }
     Ok(candidates)
-}
-
-/// A trigger that does not lead to a report, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SuppressedTrigger {
-    /// The trigger.
-    pub trigger_id: String,
-    /// Its kind.
-    pub trigger_kind: TriggerKind,
-    /// The machine reason.
-    pub reason: &'static str,
-}
-
-/// The quiet interval as it stood.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Cooldown {
-    /// Whether the interval still runs.
-    pub active: bool,
-    /// Whether an urgent trigger broke it.
-    pub bypassed: bool,
-    /// The trigger that broke it.
-    pub bypass_trigger_id: Option<String>,
-    /// When the next ordinary trigger counts.
-    pub next_eligible_at: Option<Timestamp>,
-}
-
-vocabulary!(
-    /// Why a decision came out as it did.
-    DecisionReason {
-        TriggerSelected => "trigger_selected",
-        CooldownActive => "cooldown_active",
-        NoMaterialTrigger => "no_material_trigger",
-    }
-);
-
-boundary!(
-    /// What a decision does not do.
-    TriggerBoundary {
-        provider_neutral: true,
-        project_schedule_owned_by_profile: true,
-        project_audience_owned_by_profile: true,
-        project_layout_owned_by_profile: true,
-        external_writes_performed: false,
-        raw_content_persisted: false,
-    }
-);
-
-/// The decision packet.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct TriggerDecision {
-    /// Always true: "no" is an answer too.
-    pub ok: Yes,
-    /// The schema constant.
-    pub schema_version: TriggerDecisionSchema,
-    /// Identity of the whole decision.
-    pub decision_id: String,
-    /// The instant of the decision.
-    pub evaluated_at: Timestamp,
-    /// For which profile.
-    pub profile: ProfileRef,
-    /// Under which policy.
-    pub trigger_policy: TriggerPolicy,
-    /// Whether a report is due.
-    pub eligible: bool,
-    /// Why.
-    pub reason: DecisionReason,
-    /// Which report.
-    pub report_kind: Option<ReportKind>,
-    /// Identity of that report.
-    pub report_key: Option<String>,
-    /// The trigger that names the kind.
-    pub selected_trigger_id: Option<String>,
-    /// Its kind.
-    pub selected_trigger_kind: Option<TriggerKind>,
-    /// Every trigger the report covers, sorted.
-    pub coalesced_trigger_ids: Vec<String>,
-    /// Every other trigger, by kind and id.
-    pub suppressed_triggers: Vec<SuppressedTrigger>,
-    /// The quiet interval.
-    pub cooldown: Cooldown,
-    /// What this decision did not do.
-    pub boundary: TriggerBoundary,
 }

@@ -4,8 +4,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::identity::{id_of, require_derived};
+use super::trigger::ProfileRef;
 use super::trigger::read_token_set;
-use super::trigger::{Origin, ProfileRef, TriggerDecision, TriggerDecisionSchema, TriggerPolicy};
+use super::trigger_decision::{TriggerDecision, TriggerDecisionSchema};
+use super::trigger_policy::{Origin, TriggerPolicy};
 use super::vocabulary::{ReportKind, Yes};
 use crate::contract::error::ContractError;
 use crate::contract::parse::{Fields, Label};

@@ -45,7 +45,7 @@ impl<'a> Sources<'a> {
     ) -> Result<Self, Refusal> {
         let here = current_folder()?;
         let journal = journal(ports, command);
-        let choices = choices(command, journal.is_some(), &here);
+        let choices = choices(command, journal.as_ref(), &here);
         let lacks_goal = journal.is_none() && choices.contains(&SourceChoice::ProjectProgress);
         if choices.is_empty() || lacks_goal {
             return Err(missing());
@@ -146,11 +146,11 @@ fn journal(ports: &Ports, command: &GenerateCommand) -> Option<Journal> {
     }
 }
 
-fn choices(command: &GenerateCommand, has_goal: bool, here: &Path) -> Vec<SourceChoice> {
+fn choices(command: &GenerateCommand, journal: Option<&Journal>, here: &Path) -> Vec<SourceChoice> {
     if !command.sources.is_empty() {
         return command.sources.clone();
     }
-    let goal = has_goal.then_some(SourceChoice::ProjectProgress);
+    let goal = journal.map(|_| SourceChoice::ProjectProgress);
     let git = is_in_work_tree(here).then_some(SourceChoice::Git(None));
     goal.into_iter().chain(git).collect()
 }

@@ -79,7 +79,7 @@ pub fn compile(
             .iter()
             .map(|position| &sections[position.section].items[position.item])
     };
-    let is_chinese = profile.language.as_deref().is_some_and(text::is_chinese);
+    let voice = Voice::of(profile.language.as_deref());
     let mut sentences = Vec::new();
     let mut refs = Vec::new();
     for part in parts(items) {
@@ -87,7 +87,7 @@ pub fn compile(
         let Some(source_id) = part.item.source_id.clone().filter(|_| !excerpt.is_empty()) else {
             continue;
         };
-        sentences.push(sentence(part.role, &excerpt, is_chinese));
+        sentences.push(voice.sentence(part.role, &excerpt));
         refs.push(SummaryItemRef {
             role: part.role,
             source_id,
@@ -143,16 +143,47 @@ fn parts<'a, I: Iterator<Item = &'a Item>>(items: impl Fn() -> I) -> Vec<Part<'a
         .collect()
 }
 
-fn sentence(role: ContentKind, excerpt: &str, is_chinese: bool) -> String {
-    match (role, is_chinese) {
-        (ContentKind::Outcome, false) => format!("Outcome: {excerpt}."),
-        (ContentKind::Decision, false) => format!("Decision: {excerpt}."),
-        (ContentKind::Risk, false) => format!("Risk: {excerpt}."),
-        (_, false) => format!("Next: {excerpt}."),
-        (ContentKind::Outcome, true) => format!("本期进展：{excerpt}。"),
-        (ContentKind::Decision, true) => format!("本期结论：{excerpt}。"),
-        (ContentKind::Risk, true) => format!("当前风险：{excerpt}。"),
-        (_, true) => format!("下一步：{excerpt}。"),
+/// The words around the parts of a summary.
+struct Voice {
+    outcome: &'static str,
+    decision: &'static str,
+    risk: &'static str,
+    next: &'static str,
+    end: &'static str,
+}
+
+const ENGLISH: Voice = Voice {
+    outcome: "Outcome: ",
+    decision: "Decision: ",
+    risk: "Risk: ",
+    next: "Next: ",
+    end: ".",
+};
+
+const CHINESE: Voice = Voice {
+    outcome: "本期进展：",
+    decision: "本期结论：",
+    risk: "当前风险：",
+    next: "下一步：",
+    end: "。",
+};
+
+impl Voice {
+    fn of(language: Option<&str>) -> &'static Self {
+        match language.is_some_and(text::is_chinese) {
+            true => &CHINESE,
+            false => &ENGLISH,
+        }
+    }
+
+    fn sentence(&self, role: ContentKind, excerpt: &str) -> String {
+        let label = match role {
+            ContentKind::Outcome => self.outcome,
+            ContentKind::Decision => self.decision,
+            ContentKind::Risk => self.risk,
+            _ => self.next,
+        };
+        format!("{label}{excerpt}{}", self.end)
     }
 }
 

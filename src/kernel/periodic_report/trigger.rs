@@ -7,9 +7,13 @@ use super::materiality::{self, Materiality};
 use crate::contract::error::ContractError;
 use crate::contract::periodic_report::identity::id_of;
 use crate::contract::periodic_report::trigger::{
-    Candidate, Cooldown, DecisionReason, LastReport, ProfileRef, SuppressedTrigger,
-    TriggerBoundary, TriggerDecision, TriggerDecisionSchema, TriggerPolicy, TriggerRequest,
+    Candidate, LastReport, ProfileRef, TriggerRequest,
 };
+use crate::contract::periodic_report::trigger_decision::{
+    Cooldown, DecisionReason, SuppressedTrigger, TriggerBoundary, TriggerDecision,
+    TriggerDecisionSchema,
+};
+use crate::contract::periodic_report::trigger_policy::TriggerPolicy;
 use crate::contract::periodic_report::trigger_receipt::report_key;
 use crate::contract::periodic_report::vocabulary::{TriggerKind, Yes};
 use crate::contract::time::Timestamp;

@@ -51,8 +51,8 @@ impl SourceSnapshot {
             SourceStatus::Complete | SourceStatus::Partial
         );
         if is_read {
-            require(at, "observed_at", snapshot.observed_at.is_some())?;
-            require(at, "snapshot_digest", snapshot.snapshot_digest.is_some())?;
+            require(at, "observed_at", snapshot.observed_at.as_ref())?;
+            require(at, "snapshot_digest", snapshot.snapshot_digest.as_ref())?;
         }
         fields.finish(snapshot)
     }
@@ -78,10 +78,10 @@ impl SourceSnapshot {
     }
 }
 
-fn require(at: &Label, name: &str, is_given: bool) -> Result<(), ContractError> {
-    match is_given {
-        true => Ok(()),
-        false => Err(ContractError::invalid(
+fn require<T>(at: &Label, name: &str, given: Option<&T>) -> Result<(), ContractError> {
+    match given {
+        Some(_) => Ok(()),
+        None => Err(ContractError::invalid(
             at.field(name),
             "is required with this status",
         )),
@@ -130,8 +130,8 @@ impl ArtifactReceipt {
             artifact_ref: fields.optional_text("artifact_ref", 500)?,
         };
         if receipt.status == ArtifactStatus::Rendered {
-            require(at, "artifact_digest", receipt.artifact_digest.is_some())?;
-            require(at, "artifact_ref", receipt.artifact_ref.is_some())?;
+            require(at, "artifact_digest", receipt.artifact_digest.as_ref())?;
+            require(at, "artifact_ref", receipt.artifact_ref.as_ref())?;
         }
         fields.finish(receipt)
     }
@@ -182,9 +182,10 @@ impl SinkReceipt {
             given_at: at.clone(),
         };
         if receipt.status == SinkStatus::Sent {
-            require(at, "idempotency_key", receipt.idempotency_key.is_some())?;
-            require(at, "receipt_ref", receipt.receipt_ref.is_some())?;
-            require_readback(at, receipt.readback_verified)?;
+            require(at, "idempotency_key", receipt.idempotency_key.as_ref())?;
+            require(at, "receipt_ref", receipt.receipt_ref.as_ref())?;
+            let proof = receipt.readback_verified.then_some(&receipt.status);
+            require(at, "readback_verified", proof)?;
         }
         fields.finish(receipt)
     }
@@ -224,15 +225,5 @@ impl SinkReceipt {
         require_derived(self.given_at.field("idempotency_key"), given, &derived)?;
         self.idempotency_key = Some(derived);
         Ok(())
-    }
-}
-
-fn require_readback(at: &Label, is_verified: bool) -> Result<(), ContractError> {
-    match is_verified {
-        true => Ok(()),
-        false => Err(ContractError::invalid(
-            at.field("readback_verified"),
-            "must be true for a sink that is sent; read the receipt back first",
-        )),
     }
 }
