@@ -55,6 +55,7 @@ impl Inbox {
             )?;
         }
         batch.commit()?;
+        self.shorten_log(&connection);
         Ok(news)
     }
 

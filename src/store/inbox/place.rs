@@ -13,6 +13,9 @@ use crate::store::lock::{self, Claim, Held, Rank};
 pub(super) const DAMAGED_ROW: StoreError =
     StoreError::Corrupt("a row of the inbox is not readable");
 
+/// Longer than the log of many small batches, shorter than one that slows an open.
+const LONG_LOG_BYTES: u64 = 4 << 20;
+
 /// One inbox on disk.
 #[derive(Clone, Debug)]
 pub struct Inbox {
@@ -42,6 +45,13 @@ impl Inbox {
 
     pub(super) fn writer(&self) -> Result<Connection, StoreError> {
         database::open_write(&self.database(), schema::INBOX)
+    }
+
+    /// Moves a long log into the database: every later open would read all of it. One that others still read stays for the next time.
+    pub(super) fn shorten_log(&self, connection: &Connection) {
+        if database::log_bytes(&self.database()) > LONG_LOG_BYTES {
+            let _ = database::checkpoint(connection);
+        }
     }
 
     /// Tells whether the database is readable by this program, without creating it.

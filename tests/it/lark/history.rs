@@ -319,7 +319,6 @@ fn an_end_nobody_planned_is_a_lost_source() {
         json!({"reason": "signal"}),
         json!({"reason": "timeout", "rc": 1}),
         json!({"exit_line": false}),
-        json!({"reason": "limit"}),
     ] {
         let desk = Desk::new(0);
         let packet = desk.listen(json!({"end": end, "noise": [format!("ticket={MARK}")]}));

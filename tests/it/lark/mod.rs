@@ -4,3 +4,4 @@ mod crash;
 mod history;
 mod outbound;
 mod recorded;
+mod store;
