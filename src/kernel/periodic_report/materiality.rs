@@ -17,71 +17,86 @@ pub struct Materiality {
 /// The reasons of one kind: when it is material, and when it is not.
 type Reasons = (&'static str, &'static str);
 
+const STAGE_COMPLETED: &str = "authoritative_stage_completed";
+const STAGE_NOT_PROVEN: &str = "stage_completion_not_proven";
+
 /// Judges the facts of one candidate; tests run from left to right and stop at the first that fails.
 pub fn judge(facts: &Facts) -> Result<Materiality, ContractError> {
-    let (material, reasons): (bool, Reasons) = match facts {
-        Facts::Manual { authorized } => (
-            authorized.holds()?,
-            ("manual_authorized", "manual_unauthorized"),
-        ),
+    if let Facts::BoundedSegmentMilestone(segment) = facts {
+        return Ok(judge_segment(segment));
+    }
+    let material = is_material(facts)?;
+    let (yes, no) = reasons(facts);
+    Ok(Materiality {
+        material,
+        reason: match material {
+            true => yes,
+            false => no,
+        },
+    })
+}
+
+fn is_material(facts: &Facts) -> Result<bool, ContractError> {
+    Ok(match facts {
+        Facts::Manual { authorized } => authorized.holds()?,
         Facts::PrimaryGoalOutcome {
             delivery_outcome,
             validated,
             durable_writeback,
-        } => (
+        } => {
             delivery_outcome.as_str() == "primary_goal_outcome"
                 && validated.holds()?
-                && durable_writeback.holds()?,
-            ("primary_outcome_validated", "outcome_unverified"),
-        ),
+                && durable_writeback.holds()?
+        }
         Facts::VisionClosed {
             transition,
             acceptance,
             continuation,
-        } => (
+        } => {
             transition.as_str() == "vision_closed"
                 && acceptance.as_str() == "validated"
-                && is_one_of(continuation, &["goal_terminal", "successor_established"]),
-            ("vision_boundary_closed", "vision_not_closed"),
-        ),
+                && is_one_of(continuation, &["goal_terminal", "successor_established"])
+        }
         Facts::MaterialBlocker {
             severity,
             transition,
             blocks_primary_path,
-        } => (
+        } => {
             severity.as_str() == "p0"
                 && is_one_of(transition, &["opened", "escalated"])
-                && blocks_primary_path.holds()?,
-            ("primary_path_blocked", "blocker_not_material"),
-        ),
+                && blocks_primary_path.holds()?
+        }
         Facts::MaterialRecovery {
             transition,
             primary_path_reopened,
             validated,
-        } => (
+        } => {
             transition.as_str() == "resolved"
                 && primary_path_reopened.holds()?
-                && validated.holds()?,
-            ("primary_path_recovered", "recovery_unverified"),
-        ),
+                && validated.holds()?
+        }
         Facts::MaterialDecision {
             route_changed,
             durable_writeback,
-        } => (
-            route_changed.holds()? && durable_writeback.holds()?,
-            ("decision_changed_route", "decision_not_material"),
-        ),
-        Facts::BoundedSegmentMilestone(segment) => return Ok(judge_segment(segment)),
-        Facts::CadenceDue { due } => (due.holds()?, ("cadence_due", "cadence_not_due")),
-        Facts::Noise => (false, ("", "non_material_control_plane_event")),
-    };
-    Ok(Materiality {
-        material,
-        reason: match material {
-            true => reasons.0,
-            false => reasons.1,
-        },
+        } => route_changed.holds()? && durable_writeback.holds()?,
+        Facts::BoundedSegmentMilestone(segment) => judge_segment(segment).material,
+        Facts::CadenceDue { due } => due.holds()?,
+        Facts::Noise => false,
     })
+}
+
+fn reasons(facts: &Facts) -> Reasons {
+    match facts {
+        Facts::Manual { .. } => ("manual_authorized", "manual_unauthorized"),
+        Facts::PrimaryGoalOutcome { .. } => ("primary_outcome_validated", "outcome_unverified"),
+        Facts::VisionClosed { .. } => ("vision_boundary_closed", "vision_not_closed"),
+        Facts::MaterialBlocker { .. } => ("primary_path_blocked", "blocker_not_material"),
+        Facts::MaterialRecovery { .. } => ("primary_path_recovered", "recovery_unverified"),
+        Facts::MaterialDecision { .. } => ("decision_changed_route", "decision_not_material"),
+        Facts::BoundedSegmentMilestone(_) => (STAGE_COMPLETED, STAGE_NOT_PROVEN),
+        Facts::CadenceDue { .. } => ("cadence_due", "cadence_not_due"),
+        Facts::Noise => ("", "non_material_control_plane_event"),
+    }
 }
 
 /// Todo counts, elapsed time and remaining work never prove a stage and never suppress one.
@@ -101,9 +116,9 @@ fn judge_segment(segment: &SegmentFacts) -> Materiality {
     match is_completed {
         true => Materiality {
             material: true,
-            reason: "authoritative_stage_completed",
+            reason: STAGE_COMPLETED,
         },
-        false => no("stage_completion_not_proven"),
+        false => no(STAGE_NOT_PROVEN),
     }
 }
 
