@@ -61,7 +61,7 @@ fn trees(workspace: &Workspace, registry: &Registry) -> Result<Vec<Tree>, Refusa
     add(PROJECT.to_owned(), own_folder(workspace));
     for goal in registry.goals()? {
         if let Some(repo) = goal.text("repo") {
-            let folder = workspace.registry_dir().join(repo).join(".loopx");
+            let folder = workspace.repo(repo).join(".loopx");
             add(format!("{PROJECT}-{}", goal.id), folder);
         }
     }
@@ -118,12 +118,7 @@ fn foreign_folder(workspace: &Workspace, registry: &Registry, tree: &str) -> Opt
     let goal = tree.strip_prefix(PROJECT)?.strip_prefix('-')?;
     let goals = registry.goals().ok()?;
     let found = goals.iter().find(|known| known.id.as_str() == goal)?;
-    Some(
-        workspace
-            .registry_dir()
-            .join(found.text("repo")?)
-            .join(".loopx"),
-    )
+    Some(workspace.repo(found.text("repo")?).join(".loopx"))
 }
 
 fn refuse(error: BackupError) -> Refusal {

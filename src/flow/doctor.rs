@@ -220,10 +220,7 @@ fn inbox_folders(ports: &Ports, registry: &Registry) -> Vec<PathBuf> {
     let workspace = &ports.workspace;
     let mut projects = vec![workspace.project().to_path_buf()];
     for goal in registry.goals().unwrap_or_default() {
-        projects.extend(
-            goal.text("repo")
-                .map(|repo| workspace.registry_dir().join(repo)),
-        );
+        projects.extend(goal.text("repo").map(|repo| workspace.repo(repo)));
     }
     let mut folders: Vec<PathBuf> = projects
         .iter()

@@ -146,7 +146,15 @@ impl Place {
         writer: &'w mut Writer,
     ) -> Result<GoalTx<'w>, StoreError> {
         let mut tx = writer.begin(&self.goal.id, ports.now)?;
-        tx.note_entry(&entry_digest(&self.goal))?;
+        let mut seen = entry_digest(&self.goal);
+        if tx.head().entry_digest.as_ref() != Some(&seen) {
+            // It may be another command, not a hand, that changed the entry since it was read.
+            let now = Registry::read(self.registry.path()).and_then(|now| now.goal(&self.goal.id));
+            if let Ok(Some(goal)) = now {
+                seen = entry_digest(&goal);
+            }
+        }
+        tx.note_entry(&seen)?;
         Ok(tx)
     }
 
@@ -178,7 +186,7 @@ impl Place {
     /// The project folder of the goal.
     pub fn project(&self) -> PathBuf {
         match self.goal.text("repo") {
-            Some(repo) => self.workspace.registry_dir().join(repo),
+            Some(repo) => self.workspace.repo(repo),
             None => self.workspace.project().to_path_buf(),
         }
     }

@@ -12,8 +12,10 @@ use crate::contract::error::ErrorCode;
 use crate::contract::event::EventDraft;
 use crate::contract::goal::Goal;
 use crate::contract::ids::{AgentId, GoalId};
+use crate::store::document::registry::Registry;
 use crate::store::journal::gate::GateDecision;
 use crate::store::journal::run::RunKey;
+use crate::store::state::Rows;
 
 /// A decision as it is asked for.
 #[derive(Clone, Debug)]
@@ -34,11 +36,10 @@ pub fn decide(ports: &Ports, mode: Mode, id: &GoalId, asked: &Decision) -> Answe
     if let Some(agent) = &asked.agent {
         place.require_actor(agent, ErrorCode::ActorNotRegistered)?;
     }
-    let latest = match place.reader()? {
-        Some(reader) => reader.rows().gate_outcome(id, &asked.gate)?,
-        None => None,
+    let mut is_repeated = match place.reader()? {
+        Some(reader) => is_decided(reader.rows(), &place.goal, asked)?,
+        None => false,
     };
-    let mut is_repeated = latest.as_deref() == Some(asked.outcome);
     let mut answer = json!({
         "ok": true, "schema_version": "loopx_operator_gate_v0", "dry_run": mode.is_preview(), "goal_id": id, "gate": asked.gate,
         "decision": asked.outcome, "changed": !is_repeated, "registry_revision": place.registry.revision(),
@@ -81,6 +82,21 @@ pub fn decide(ports: &Ports, mode: Mode, id: &GoalId, asked: &Decision) -> Answe
     Ok(answer)
 }
 
+/// True when the same outcome rules already; a gate that was set again after it waits for a new decision.
+fn is_decided(rows: Rows<'_>, goal: &Goal, asked: &Decision) -> Answer<bool> {
+    if rows.gate_outcome(&goal.id, &asked.gate)?.as_deref() != Some(asked.outcome) {
+        return Ok(false);
+    }
+    let mut released = goal.entry().clone();
+    release(goal, &mut released, &asked.gate);
+    if asked.outcome != "approve" || released == *goal.entry() {
+        return Ok(true);
+    }
+    let known = rows.head(&goal.id)?.and_then(|head| head.entry_digest);
+    let is_edited = known.is_some_and(|known| known != open::entry_digest(goal));
+    Ok(!is_edited && !rows.configured_after_gate(&goal.id, &asked.gate)?)
+}
+
 /// Appends the decision; `None` when another process recorded the same one meanwhile.
 fn append(
     ports: &Ports,
@@ -90,7 +106,9 @@ fn append(
 ) -> Answer<Option<String>> {
     let mut writer = place.writer(ports)?;
     let mut tx = place.begin(ports, &mut writer)?;
-    if tx.rows().gate_outcome(id, &asked.gate)?.as_deref() == Some(asked.outcome) {
+    let now = Registry::read(place.registry.path())?;
+    let goal = now.goal(id)?.ok_or_else(|| open::unknown_goal(id))?;
+    if is_decided(tx.rows(), &goal, asked)? {
         return Ok(None);
     }
     let agent = asked.agent.as_ref().map(|agent| agent.as_str());

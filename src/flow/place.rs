@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::contract::json;
 use crate::store::private_file;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, project_beside};
 
 /// The places of one command, with the registry's own choice of a runtime root applied.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ impl Place {
             },
             None => (registry, value),
         };
-        let beside = folder_of(&registry).parent().unwrap_or(Path::new("/"));
+        let beside = project_beside(&registry);
         let project = value
             .get("repo")
             .and_then(Value::as_str)

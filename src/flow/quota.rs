@@ -385,6 +385,7 @@ pub fn record_admission(
         drop(tx);
         return Ok(replayed);
     }
+    super::settle::require_own_effect(&tx, wanted)?;
     let event = tx.event(admission_event(wanted, facts))?;
     let (status, event_id, recorded_at) = match stored {
         None => ("committed", event.event_id, event.recorded_at.to_string()),

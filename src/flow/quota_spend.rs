@@ -340,6 +340,12 @@ pub fn monitor_poll(ports: &Ports, mode: Mode, goal: &GoalId, asked: &Poll) -> A
     }
     let mut writer = place.writer(ports)?;
     let mut tx = place.begin(ports, &mut writer)?;
+    // Another process may have closed this Turn, or the monitor, since it was looked at.
+    if let Some(identity) = &identity
+        && tx.rows().writeback(&identity.effect_id())?.is_some()
+    {
+        return Ok(packet(false));
+    }
     record_poll(&mut tx, goal, asked, identity.as_ref())?;
     tx.commit()?;
     writer.bring_up_exports(goal, ports.now);
@@ -355,6 +361,9 @@ fn record_poll(
     let stored = tx.rows().todo(goal, &asked.todo)?;
     let unknown = || todo_flow::unknown_todo(&asked.todo);
     let before = stored.ok_or_else(unknown)?.todo;
+    if before.status() != Status::Open {
+        return Err(crate::kernel::todo::not_open(&before));
+    }
     let mut after = before.clone();
     if let Some(next) = &asked.next_due_at {
         after.set("next_due_at", json!(next));

@@ -289,6 +289,18 @@ fn spend_event(asked: &SpendAsk<'_>) -> EventDraft {
         .detail("settlement_effect_id", asked.identity.effect_id())
 }
 
+/// Refuses a Turn whose effect id already stands for another goal or agent.
+pub fn require_own_effect(tx: &GoalTx<'_>, identity: &SettlementIdentity) -> Answer<()> {
+    if !tx.is_foreign_effect(identity)? {
+        return Ok(());
+    }
+    let text = "goal, agent and todo of this Turn join to an identity another goal uses; use a fresh instance id";
+    Err(Refusal::new(
+        ErrorCode::HeartbeatReceiptIdentityConflict,
+        text,
+    ))
+}
+
 /// Finds the admission of a Turn and checks that it is this identity's.
 pub fn require_admission(
     rows: Rows<'_>,

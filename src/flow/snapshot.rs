@@ -40,7 +40,7 @@ pub fn take(place: &Place, rows: Option<Rows<'_>>, question: &Question) -> Answe
             snapshot.awaited.push((awaited, stored.todo.status()));
         }
     }
-    snapshot.leases = rows.active_leases(goal)?;
+    snapshot.leases = rows.active_leases(goal, question.now)?;
     snapshot.spent = spent(rows, &place.goal, question)?;
     snapshot.has_open_vision = rows.has_open_vision(goal)?;
     if snapshot.agent_todos.is_empty() {

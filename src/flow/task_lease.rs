@@ -97,7 +97,7 @@ pub fn change(
 }
 
 fn acquire(rows: Rows<'_>, asked: &Acquire<'_>, stored: Option<Lease>) -> Answer<(Lease, bool)> {
-    let others = rows.active_leases(asked.goal)?;
+    let others = rows.active_leases(asked.goal, asked.now)?;
     let known = Stored {
         lease: stored.as_ref(),
         key_epoch: rows.lease_key_epoch(asked.goal, asked.todo, asked.key)?,

@@ -167,9 +167,11 @@ fn make_checkpoint(
     let Some(agent) = ask.agent else {
         return Ok(Value::Null);
     };
-    let known = tx.rows().last_next_action(&before.goal.id, agent)?;
-    let next_action_changed =
-        ask.content.next_action.is_some() && ask.content.next_action != known && known.is_some();
+    let known = match &ask.content.next_action {
+        Some(_) => tx.rows().last_next_action(&before.goal.id, agent)?,
+        None => None,
+    };
+    let next_action_changed = known.is_some() && ask.content.next_action != known;
     let facts = CheckpointFacts {
         agent,
         outcome: ask.content.outcome.as_deref(),

@@ -1,26 +1,23 @@
 //! The readable exports of one goal: its events as JSON lines, its runs as an index and one file each.
 //!
-//! They are written after the commit, can be rebuilt and are never read back as facts. What the last complete line names is
-//! where the next export goes on; a torn or foreign tail is replaced by a fresh file. So a kill in between costs nothing:
-//! the next write, replay or `doctor` completes them.
+//! They are written after the commit, can be rebuilt and are never read back. The rows know how long the complete files are,
+//! and the length of a file says where it goes on; one that ends inside a row is replaced by a fresh file. So a kill in
+//! between costs nothing: the next write, replay or `doctor` completes them.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 use serde_json::Value;
 
 use super::StoreError;
 use super::lock::{self, Claim, Export, Policy};
 use super::private_file;
-use super::state::Rows;
+use super::state::{Rows, line_bytes};
 use crate::contract::digest;
 use crate::contract::ids::GoalId;
 use crate::contract::json;
 use crate::contract::time::Timestamp;
-
-const TAIL: u64 = 65_536;
 
 /// The folder of one goal below the runtime root.
 pub fn goal_dir(root: &Path, goal: &GoalId) -> PathBuf {
@@ -46,70 +43,118 @@ pub fn bring_up(
         now: &instant,
     };
     let _held = lock::acquire::<Export>(&folder.join(".export.lock"), &claim)?;
-    events(&folder, rows, goal)?;
-    runs(&folder, rows, goal)
+    // One look at the rows: what others commit meanwhile is theirs to export.
+    let look = rows.0.unchecked_transaction()?;
+    let rows = Rows(&look);
+    let head = rows
+        .head(goal)?
+        .ok_or(StoreError::Corrupt("the rows of a known goal are gone"))?;
+    let events = Lines {
+        path: folder.join("rollout-event-log.jsonl"),
+        rows,
+        goal,
+        select: EVENTS,
+        total: head.events_bytes,
+    };
+    events.bring_up(&|_, _| Ok(()))?;
+    let folder = folder.join("runs");
+    if head.runs_bytes == 0 {
+        return Ok(());
+    }
+    private_file::create_dir(&folder).map_err(StoreError::write)?;
+    let runs = Lines {
+        path: folder.join("index.jsonl"),
+        rows,
+        goal,
+        select: RUNS,
+        total: head.runs_bytes,
+    };
+    runs.bring_up(&|body, at| write_run(&folder, at.unwrap_or_default(), body))
 }
 
-/// True when the exports of a goal end where its rows end.
+/// True when the exports of a goal are as long as its rows make them.
 pub fn is_complete(root: &Path, rows: Rows<'_>, goal: &GoalId) -> Result<bool, StoreError> {
     let folder = goal_dir(root, goal);
-    let event = match after_tail(&folder.join("rollout-event-log.jsonl"), "event_id")? {
-        Tail::After(id) => event_seq(rows, goal, &id)?,
-        Tail::Nothing | Tail::Torn => None,
+    let Some(head) = rows.head(goal)? else {
+        return Ok(true);
     };
-    let run = match after_tail(&folder.join("runs").join("index.jsonl"), "generated_at")? {
-        Tail::After(at) => run_seq(rows, goal, &at)?,
-        Tail::Nothing | Tail::Torn => None,
-    };
-    let last_event: i64 = rows.0.query_row(
-        "SELECT COALESCE(MAX(seq),0) FROM events WHERE goal_id=?1",
-        [goal.as_str()],
-        |row| row.get(0),
-    )?;
-    let last_run: i64 = rows.0.query_row(
-        "SELECT COALESCE(MAX(seq),0) FROM runs WHERE goal_id=?1",
-        [goal.as_str()],
-        |row| row.get(0),
-    )?;
-    Ok(event.unwrap_or(0) == last_event && run.unwrap_or(0) == last_run)
+    let events = length(&folder.join("rollout-event-log.jsonl"))?;
+    let runs = length(&folder.join("runs").join("index.jsonl"))?;
+    Ok(events == head.events_bytes && runs == head.runs_bytes)
 }
 
-fn events(folder: &Path, rows: Rows<'_>, goal: &GoalId) -> Result<(), StoreError> {
-    let path = folder.join("rollout-event-log.jsonl");
-    let after = match after_tail(&path, "event_id")? {
-        Tail::After(id) => event_seq(rows, goal, &id)?,
-        Tail::Nothing => Some(0),
-        Tail::Torn => None,
-    };
-    let lines = event_lines(rows, goal, after.unwrap_or(0))?;
-    write_lines(&path, after.is_some(), &lines)
+const EVENTS: &str = "SELECT seq,body_json,NULL FROM events WHERE goal_id=?1";
+const RUNS: &str = "SELECT seq,body_json,generated_at FROM runs WHERE goal_id=?1";
+
+/// One export that is being brought up.
+struct Lines<'a> {
+    path: PathBuf,
+    rows: Rows<'a>,
+    goal: &'a GoalId,
+    select: &'static str,
+    total: i64,
 }
 
-fn runs(folder: &Path, rows: Rows<'_>, goal: &GoalId) -> Result<(), StoreError> {
-    let folder = folder.join("runs");
-    let path = folder.join("index.jsonl");
-    let after = match after_tail(&path, "generated_at")? {
-        Tail::After(at) => run_seq(rows, goal, &at)?,
-        Tail::Nothing => Some(0),
-        Tail::Torn => None,
-    };
-    let mut statement = rows.0.prepare(
-        "SELECT generated_at,body_json FROM runs WHERE goal_id=?1 AND seq>?2 ORDER BY seq",
-    )?;
-    let found = statement.query_map(params![goal.as_str(), after.unwrap_or(0)], |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
-    })?;
-    let mut lines = String::new();
-    for row in found {
-        let (at, body) = row?;
-        if lines.is_empty() {
-            private_file::create_dir(&folder).map_err(StoreError::write)?;
+/// What one row is exported as.
+type Each<'a> = &'a dyn Fn(&str, Option<&str>) -> io::Result<()>;
+
+impl Lines<'_> {
+    /// Appends what is missing; a file that is not a beginning of the rows is written anew.
+    fn bring_up(&self, each: Each<'_>) -> Result<(), StoreError> {
+        let length = length(&self.path)?;
+        if length == self.total {
+            return Ok(());
         }
-        write_run(&folder, &at, &body).map_err(StoreError::write)?;
-        lines.push_str(&body);
-        lines.push('\n');
+        let written = match self.first_missing(length)? {
+            Some(seq) => private_file::append_with(&self.path, |file| self.fill(file, seq, each)),
+            None => private_file::export_with(&self.path, |file| self.fill(file, 0, each)),
+        };
+        written.map_err(StoreError::write)
     }
-    write_lines(&path, after.is_some(), &lines)
+
+    /// The first row after a file of this length; `None` when no row ends there.
+    fn first_missing(&self, length: i64) -> Result<Option<i64>, StoreError> {
+        let mut missing = self.total - length;
+        if length == 0 || missing < 0 {
+            return Ok(None);
+        }
+        let sql = format!("{} ORDER BY seq DESC", self.select);
+        let mut statement = self.rows.0.prepare(&sql)?;
+        let mut found = statement.query([self.goal.as_str()])?;
+        while let Some(row) = found.next()? {
+            missing -= line_bytes(&row.get::<_, String>(1)?);
+            match missing {
+                0 => return Ok(Some(row.get(0)?)),
+                ..0 => return Ok(None),
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    fn fill(&self, file: &mut dyn Write, first: i64, each: Each<'_>) -> io::Result<()> {
+        let sql = format!("{} AND seq>=?2 ORDER BY seq", self.select);
+        let mut statement = self.rows.0.prepare(&sql).map_err(io::Error::other)?;
+        let asked = params![self.goal.as_str(), first];
+        let mut found = statement.query(asked).map_err(io::Error::other)?;
+        while let Some(row) = found.next().map_err(io::Error::other)? {
+            let body: String = row.get(1).map_err(io::Error::other)?;
+            let at: Option<String> = row.get(2).map_err(io::Error::other)?;
+            each(&body, at.as_deref())?;
+            file.write_all(body.as_bytes())?;
+            file.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+}
+
+fn length(path: &Path) -> Result<i64, StoreError> {
+    match std::fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_file() => Ok(i64::try_from(meta.len()).unwrap_or(i64::MAX)),
+        Ok(_) => Ok(-1),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(StoreError::write(error)),
+    }
 }
 
 fn write_run(folder: &Path, at: &str, body: &str) -> io::Result<()> {
@@ -133,82 +178,6 @@ fn markdown(run: &Value) -> String {
         word("generated_at"),
         word("recommended_action")
     )
-}
-
-fn event_lines(rows: Rows<'_>, goal: &GoalId, after: i64) -> Result<String, StoreError> {
-    let mut statement = rows
-        .0
-        .prepare("SELECT body_json FROM events WHERE goal_id=?1 AND seq>?2 ORDER BY seq")?;
-    let found =
-        statement.query_map(params![goal.as_str(), after], |row| row.get::<_, String>(0))?;
-    let mut lines = String::new();
-    for body in found {
-        lines.push_str(&body?);
-        lines.push('\n');
-    }
-    Ok(lines)
-}
-
-fn write_lines(path: &Path, is_sound: bool, lines: &str) -> Result<(), StoreError> {
-    let written = match (is_sound, lines.is_empty()) {
-        (true, true) => Ok(()),
-        (true, false) => private_file::append_export(path, lines.as_bytes()),
-        (false, _) => private_file::export(path, lines.as_bytes()),
-    };
-    written.map_err(StoreError::write)
-}
-
-enum Tail {
-    Nothing,
-    After(String),
-    Torn,
-}
-
-/// What the last complete line of an export names.
-fn after_tail(path: &Path, member: &str) -> Result<Tail, StoreError> {
-    let mut file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Tail::Nothing),
-        Err(error) => return Err(StoreError::write(error)),
-    };
-    let read = |file: &mut File, length: u64| -> io::Result<Vec<u8>> {
-        file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let length = file.metadata().map_err(StoreError::write)?.len();
-    if length == 0 {
-        return Ok(Tail::Nothing);
-    }
-    let bytes = read(&mut file, length).map_err(StoreError::write)?;
-    let Some((b'\n', whole)) = bytes.split_last() else {
-        return Ok(Tail::Torn);
-    };
-    let line = whole
-        .rsplit(|byte| *byte == b'\n')
-        .next()
-        .unwrap_or_default();
-    let name = json::parse_object(line)
-        .ok()
-        .and_then(|line| line.get(member).and_then(Value::as_str).map(str::to_owned));
-    Ok(name.map_or(Tail::Torn, Tail::After))
-}
-
-fn event_seq(rows: Rows<'_>, goal: &GoalId, id: &str) -> Result<Option<i64>, StoreError> {
-    let sql = "SELECT seq FROM events WHERE event_id=?1 AND goal_id=?2";
-    Ok(rows
-        .0
-        .query_row(sql, params![id, goal.as_str()], |row| row.get(0))
-        .optional()?)
-}
-
-fn run_seq(rows: Rows<'_>, goal: &GoalId, at: &str) -> Result<Option<i64>, StoreError> {
-    let sql = "SELECT seq FROM runs WHERE goal_id=?1 AND generated_at=?2";
-    Ok(rows
-        .0
-        .query_row(sql, params![goal.as_str(), at], |row| row.get(0))
-        .optional()?)
 }
 
 #[cfg(test)]
@@ -239,5 +208,27 @@ mod tests {
             bring_up(folder.path(), writer.rows(), &goal, now).unwrap();
             assert_eq!(std::fs::read(&path).unwrap(), whole);
         }
+    }
+
+    #[test]
+    fn a_row_longer_than_any_buffer_is_appended_to_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let goal = GoalId::new("g").unwrap();
+        let now = Timestamp::parse("2026-01-01T00:00:00Z").unwrap();
+        let mut writer = Store::at(folder.path()).write().unwrap();
+        writer.ensure_head(&goal, "i", None).unwrap();
+        let mut add = |words: &str| {
+            let mut tx = writer.begin(&goal, now).unwrap();
+            tx.event(EventDraft::new("a", "x").detail("words", words))
+                .unwrap();
+            tx.commit().unwrap();
+            bring_up(folder.path(), writer.rows(), &goal, now).unwrap();
+            assert!(is_complete(folder.path(), writer.rows(), &goal).unwrap());
+            let path = goal_dir(folder.path(), &goal).join("rollout-event-log.jsonl");
+            std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(path).unwrap())
+        };
+        let first = add(&"w".repeat(300_000));
+        assert_eq!(add("short"), first, "nothing was written anew");
+        assert_eq!(add(&"w".repeat(70_000)), first);
     }
 }

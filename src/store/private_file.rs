@@ -5,7 +5,7 @@
 //! only: a private place that became a symbolic link is refused, never followed.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
@@ -132,15 +132,32 @@ pub fn export(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Appends whole lines to a rebuildable export.
-pub fn append_export(path: &Path, lines: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new()
+/// Writes a rebuildable export piece by piece: whole or not at all, but without waiting for the disk.
+pub fn export_with(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let temp = filled(folder_of(path), &[])?;
+    let mut file = BufWriter::new(temp.as_file());
+    fill(&mut file)?;
+    file.flush()?;
+    drop(file);
+    temp.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Appends to a rebuildable export piece by piece.
+pub fn append_with(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let file = OpenOptions::new()
         .append(true)
-        .create(true)
-        .mode(0o600)
         .custom_flags(OFlag::O_NOFOLLOW.bits())
         .open(path)?;
-    file.write_all(lines)
+    let mut file = BufWriter::new(file);
+    fill(&mut file)?;
+    file.flush()
 }
 
 fn filled(folder: &Path, bytes: &[u8]) -> io::Result<NamedTempFile> {

@@ -6,7 +6,7 @@
 use super::database::Migrations;
 
 /// The migrations of `state.sqlite3`.
-pub const STATE: Migrations = Migrations(&[KERNEL_1]);
+pub const STATE: Migrations = Migrations(&[KERNEL_1, KERNEL_2]);
 
 const KERNEL_1: &str = "
 CREATE TABLE goal_heads(goal_id TEXT PRIMARY KEY, instance_id TEXT NOT NULL UNIQUE, revision INTEGER NOT NULL,
@@ -88,6 +88,16 @@ CREATE TABLE hook_receipt(goal_id TEXT NOT NULL, dispatch_id TEXT NOT NULL, hook
 CREATE INDEX hook_receipt_intent ON hook_receipt(goal_id,agent_id,dispatch_id) WHERE status='intent_recorded';
 CREATE TABLE receipts(goal_id TEXT NOT NULL, operation_id TEXT NOT NULL, request_sha256 TEXT NOT NULL,
   revision_after INTEGER, result_json TEXT NOT NULL, PRIMARY KEY(goal_id,operation_id)) STRICT;
+";
+
+/// Live leases by their end, and how long the complete exports of a goal are.
+const KERNEL_2: &str = "
+CREATE INDEX leases_live ON leases(goal_id,expires_at) WHERE status='active';
+ALTER TABLE goal_heads ADD COLUMN events_bytes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE goal_heads ADD COLUMN runs_bytes INTEGER NOT NULL DEFAULT 0;
+UPDATE goal_heads SET
+  events_bytes=(SELECT COALESCE(SUM(length(CAST(body_json AS BLOB))+1),0) FROM events WHERE events.goal_id=goal_heads.goal_id),
+  runs_bytes=(SELECT COALESCE(SUM(length(CAST(body_json AS BLOB))+1),0) FROM runs WHERE runs.goal_id=goal_heads.goal_id);
 ";
 
 #[cfg(test)]

@@ -52,6 +52,10 @@ pub struct Head {
     /// Canonical hash of the registry entry last seen.
     pub entry_digest: Option<String>,
     todo_seq: i64,
+    /// Length of the complete export of the events.
+    pub(in crate::store) events_bytes: i64,
+    /// Length of the complete index of the runs.
+    pub(in crate::store) runs_bytes: i64,
 }
 
 impl Head {
@@ -286,11 +290,17 @@ impl GoalTx<'_> {
                 sha.hex(),
             ],
         )?;
+        self.head.events_bytes += line_bytes(&text);
         Ok(EventRow {
             event_id,
             recorded_at,
             body,
         })
+    }
+
+    /// Notes that a run of this text was appended.
+    pub(in crate::store) fn note_run(&mut self, text: &str) {
+        self.head.runs_bytes += line_bytes(text);
     }
 
     /// Makes the mutation durable and returns the new head.
@@ -300,13 +310,16 @@ impl GoalTx<'_> {
             self.head.revision_digest = self.chain.clone();
         }
         self.tx.execute(
-            "UPDATE goal_heads SET revision=?2, revision_digest=?3, registry_entry_digest=?4, todo_seq=?5 WHERE goal_id=?1",
+            "UPDATE goal_heads SET revision=?2, revision_digest=?3, registry_entry_digest=?4, todo_seq=?5, events_bytes=?6,
+               runs_bytes=?7 WHERE goal_id=?1",
             params![
                 self.goal.as_str(),
                 self.head.revision,
                 self.head.revision_digest,
                 self.head.entry_digest,
-                self.head.todo_seq
+                self.head.todo_seq,
+                self.head.events_bytes,
+                self.head.runs_bytes,
             ],
         )?;
         self.tx.commit()?;
@@ -314,10 +327,15 @@ impl GoalTx<'_> {
     }
 }
 
+/// What a row of this text takes in an export.
+pub(in crate::store) fn line_bytes(text: &str) -> i64 {
+    i64::try_from(text.len() + 1).unwrap_or(i64::MAX)
+}
+
 impl Rows<'_> {
     /// The head of a goal.
     pub fn head(&self, goal: &GoalId) -> Result<Option<Head>, StoreError> {
-        let sql = "SELECT instance_id,revision,revision_digest,registry_entry_digest,todo_seq FROM goal_heads WHERE goal_id=?1";
+        let sql = "SELECT instance_id,revision,revision_digest,registry_entry_digest,todo_seq,events_bytes,runs_bytes FROM goal_heads WHERE goal_id=?1";
         let head = self.0.query_row(sql, [goal.as_str()], |row| {
             Ok(Head {
                 instance_id: row.get(0)?,
@@ -325,6 +343,8 @@ impl Rows<'_> {
                 revision_digest: row.get(2)?,
                 entry_digest: row.get(3)?,
                 todo_seq: row.get(4)?,
+                events_bytes: row.get(5)?,
+                runs_bytes: row.get(6)?,
             })
         });
         Ok(head.optional()?)

@@ -49,6 +49,11 @@ impl Workspace {
         self.registry.parent().unwrap_or(Path::new("/"))
     }
 
+    /// The project a goal entry of this registry names: a relative one counts from the folder that holds `.loopx`.
+    pub fn repo(&self, repo: &str) -> PathBuf {
+        project_beside(&self.registry).join(repo)
+    }
+
     /// The runtime root that was asked for on this call, by flag or environment: what a `bootstrap` records.
     pub fn requested_runtime_root(&self) -> Option<PathBuf> {
         self.runtime_flag
@@ -92,6 +97,15 @@ pub fn find_project(start: &Path) -> PathBuf {
         .to_path_buf()
 }
 
+/// The project a registry file lies in: the folder that holds its `.loopx`, or its own folder when there is none.
+pub fn project_beside(registry: &Path) -> &Path {
+    let folder = registry.parent().unwrap_or(Path::new("/"));
+    match folder.parent() {
+        Some(above) if folder.ends_with(".loopx") => above,
+        _ => folder,
+    }
+}
+
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
@@ -108,6 +122,20 @@ mod tests {
         let inner = root.path().join("a/b");
         std::fs::create_dir_all(inner.join(".git")).unwrap();
         assert_eq!(find_project(&inner), root.path());
+    }
+
+    #[test]
+    fn a_relative_repo_counts_from_the_project() {
+        let of = |registry: &str| Workspace {
+            project: "/elsewhere".into(),
+            registry: registry.into(),
+            runtime_flag: None,
+        };
+        let inside = of("/p/.loopx/registry.json");
+        assert_eq!(inside.repo("sub"), PathBuf::from("/p/sub"));
+        assert_eq!(inside.repo("/q"), PathBuf::from("/q"));
+        let shared = of("/shared/goals.json");
+        assert_eq!(shared.repo("sub"), PathBuf::from("/shared/sub"));
     }
 
     #[test]

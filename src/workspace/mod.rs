@@ -7,4 +7,4 @@ mod locate;
 pub mod scratch;
 pub mod zone;
 
-pub use locate::{Workspace, find_project};
+pub use locate::{Workspace, find_project, project_beside};

@@ -60,20 +60,22 @@ pub fn phases(
 ) -> Answer<Effects> {
     let mut writer = place.writer(ports)?;
     let was_waiting = journal(loaded)?.status() == Some(Status::SchedulerActionRequired);
-    if start.retries {
-        record((ports, place), &mut writer, loaded, Event::Retried)?;
-    }
     let identity = journal_file::identity_of(journal(loaded)?.plan())
         .ok_or_else(journal_file::inconsistent)?;
     let question = question(ports, place, &identity);
     let mut effects = Effects::default();
     if let Some(bound) = &start.bound {
         steps::admit((ports, place), loaded, &identity, &question)?;
+        if start.retries {
+            record((ports, place), &mut writer, loaded, Event::Retried)?;
+        }
         record((ports, place), &mut writer, loaded, Event::HostStarting)?;
         effects.host_invoked = true;
         let outcome = steps::run_host((ports, place), run, loaded, (&identity, bound))?;
         record((ports, place), &mut writer, loaded, outcome)?;
         crate::failpoint!(Point::TypedResultStored);
+    } else if start.retries {
+        record((ports, place), &mut writer, loaded, Event::Retried)?;
     }
     let turn = Settling {
         ports,

@@ -262,6 +262,7 @@ pub fn adopt_historical(ports: &Ports, place: &mut Place, loaded: &Loaded) -> An
         .admission(&identity.goal, &identity.agent, &identity.instance)?
         .is_none()
     {
+        crate::flow::settle::require_own_effect(&tx, &identity)?;
         let draft =
             crate::contract::event::EventDraft::new("quota_should_run", "historical Turn adopted")
                 .agent(Some(identity.agent.as_str()))

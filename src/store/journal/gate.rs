@@ -60,6 +60,19 @@ impl Rows<'_> {
     }
 }
 
+impl Rows<'_> {
+    /// True when the goal's configuration was changed by a command after the latest decision of this gate.
+    pub fn configured_after_gate(&self, goal: &GoalId, gate_id: &str) -> Result<bool, StoreError> {
+        let sql = "SELECT EXISTS(SELECT 1 FROM events WHERE goal_id=?1 AND event_kind='goal_config' AND seq>COALESCE(
+                     (SELECT MAX(seq) FROM events WHERE goal_id=?1 AND event_kind='gate_decision'
+                        AND json_extract(body_json,'$.gate_id')=?2),0))";
+        let found = self
+            .0
+            .query_row(sql, params![goal.as_str(), gate_id], |row| row.get(0))?;
+        Ok(found)
+    }
+}
+
 impl GoalTx<'_> {
     /// Appends one decision.
     pub fn decide_gate(&self, decision: &GateDecision) -> Result<(), StoreError> {

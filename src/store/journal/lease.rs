@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::contract::ids::{GoalId, TodoId};
 use crate::contract::lease::Lease;
+use crate::contract::time::Timestamp;
 use crate::store::StoreError;
 use crate::store::state::{GoalTx, Rows, object, stored_text};
 
@@ -23,11 +24,17 @@ impl Rows<'_> {
         Ok(Some(parse(&text)?))
     }
 
-    /// The leases of a goal that were not released.
-    pub fn active_leases(&self, goal: &GoalId) -> Result<Vec<Lease>, StoreError> {
-        let sql = "SELECT body_json FROM leases WHERE goal_id=?1 AND status='active'";
+    /// The leases of a goal that were not released and have not run out.
+    pub fn active_leases(&self, goal: &GoalId, now: Timestamp) -> Result<Vec<Lease>, StoreError> {
+        // Instants order as text up to the second; what ran out within this one is told apart by the caller.
+        let now = now.to_string();
+        let second = now.get(..19).unwrap_or_default();
+        let sql =
+            "SELECT body_json FROM leases WHERE goal_id=?1 AND status='active' AND expires_at>=?2";
         let mut statement = self.0.prepare(sql)?;
-        let rows = statement.query_map([goal.as_str()], |row| row.get::<_, String>(0))?;
+        let rows = statement.query_map(params![goal.as_str(), second], |row| {
+            row.get::<_, String>(0)
+        })?;
         rows.map(|text| parse(&text?)).collect()
     }
 

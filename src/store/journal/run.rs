@@ -102,7 +102,7 @@ impl Rows<'_> {
 impl GoalTx<'_> {
     /// Appends a run at an instant taken from `Rows::free_run_instant`.
     pub fn put_run(
-        &self,
+        &mut self,
         key: RunKey<'_>,
         generated_at: Timestamp,
         record: Map<String, Value>,
@@ -132,6 +132,7 @@ impl GoalTx<'_> {
                 sha.hex()
             ],
         )?;
+        self.note_run(&text);
         Ok(RunRow {
             seq,
             generated_at,

@@ -284,6 +284,18 @@ impl Rows<'_> {
 }
 
 impl GoalTx<'_> {
+    /// True when the effect id of this Turn is in use for another goal or agent, whose names only join to the same text.
+    pub fn is_foreign_effect(&self, identity: &SettlementIdentity) -> Result<bool, StoreError> {
+        let sql = "SELECT EXISTS(SELECT 1 FROM admissions WHERE effect_id=?1 AND NOT (goal_id=?2 AND agent_id=?3))";
+        let (goal, agent) = (identity.goal.as_str(), identity.agent.as_str());
+        let found = self.connection().query_row(
+            sql,
+            params![identity.effect_id(), goal, agent],
+            |row| row.get(0),
+        )?;
+        Ok(found)
+    }
+
     /// Records an admission, or upgrades an unbound one to its binding; the first event stays its anchor.
     pub fn put_admission(
         &self,

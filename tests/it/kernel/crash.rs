@@ -59,6 +59,12 @@ fn subscribed() -> (World, String) {
     (world, todo)
 }
 
+fn gated() -> (World, String) {
+    let (world, todo) = World::with_todo();
+    world.configure(&["--waiting-on", "controller", "--missing-gate", "release"]);
+    (world, todo)
+}
+
 fn admitted() -> (World, String) {
     let (world, todo) = subscribed();
     world.decide(&["--turn-instance-id", "turn-1", "--todo-id", &todo]);
@@ -136,8 +142,7 @@ fn scenes() -> Vec<Scene> {
                 "--execute",
             ])
         }),
-        scene("operator-gate", World::with_todo, |world, _| {
-            world.configure(&["--waiting-on", "controller", "--missing-gate", "release"]);
+        scene("operator-gate", gated, |world, _| {
             world.run(&[
                 "operator-gate",
                 "--goal-id",

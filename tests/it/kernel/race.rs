@@ -1,6 +1,7 @@
 //! Many processes on one goal: one writer at a time, one spend a Turn, and never more than the cap.
 
 use std::process::Child;
+use std::time::{Duration, Instant};
 
 use super::world::{GOAL, World};
 
@@ -160,4 +161,93 @@ fn a_claim_has_one_winner() {
         4,
         "{ends:?}"
     );
+}
+
+#[test]
+fn one_poll_of_a_turn_closes_it_whoever_comes_first() {
+    let world = World::new();
+    let due = ["--task-class", "continuous_monitor", "--next-due-at"];
+    let todo = world.todo("Watch", &[&due[..], &["2026-01-01T00:00:00Z"]].concat());
+    world.decide(&["--turn-instance-id", "turn-1", "--todo-id", &todo]);
+    let poll = vec![
+        "quota",
+        "monitor-poll",
+        "--goal-id",
+        GOAL,
+        "--agent-id",
+        "lane-a",
+        "--todo-id",
+        &todo,
+        "--turn-instance-id",
+        "turn-1",
+        "--result",
+        "unchanged",
+        "--execute",
+    ];
+    let ends = codes(start(&world, &vec![poll; 8]));
+    assert!(ends.iter().all(|code| *code == Some(0)), "{ends:?}");
+    let kind = |event: &serde_json::Value| event["event_kind"] == "quota_monitor_poll";
+    assert_eq!(world.events().iter().filter(|event| kind(event)).count(), 1);
+}
+
+/// Commands of all kinds for one worker, one after the other.
+fn mixed(world: &World, worker: usize, round: usize) -> Option<i32> {
+    let words = format!("Work {worker}-{round}");
+    let agent = format!("lane-{}", worker % 5);
+    let at = ["--goal-id", GOAL];
+    let run = match (worker + round) % 6 {
+        0 => world
+            .run(&["todo", "add", "--role", "agent"])
+            .flag(&["--text", &words]),
+        1 => world.run(&["register-agent", "--execute", "--agent-id", &agent]),
+        2 => world.run(&["quota", "should-run", "--agent-id", &agent]),
+        3 => world
+            .run(&["refresh-state", "--agent-id", &agent])
+            .flag(&["--classification", "note"]),
+        4 => world
+            .run(&["configure-goal", "--execute"])
+            .flag(&["--quota-allowed-slots", "9"]),
+        _ => world.run(&["todo", "list"]),
+    };
+    let done = run.flag(&at).flag(&["--format", "json"]).prepared().run();
+    if !matches!(done.code, Some(0 | 1)) || done.text().contains("internal_error") {
+        panic!("{}", done.text());
+    }
+    done.code
+}
+
+#[test]
+fn thirty_mixed_processes_leave_a_sound_store_and_no_command_half_done() {
+    let world = World::new();
+    let end = Instant::now() + Duration::from_secs(20);
+    std::thread::scope(|scope| {
+        for worker in 0..30 {
+            let world = &world;
+            scope.spawn(move || {
+                for round in 0.. {
+                    mixed(world, worker, round);
+                    if Instant::now() > end {
+                        break;
+                    }
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+            });
+        }
+    });
+    assert_eq!(world.outcome().3, "ok");
+    let (events, revision): (i64, i64) = world
+        .store()
+        .query_row(
+            "SELECT (SELECT COUNT(DISTINCT goal_revision) FROM events), (SELECT revision FROM goal_heads)",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .expect("counts");
+    assert_eq!(events, revision, "every revision has its events");
+    world.todo("the last", &[]);
+    let rows: i64 = world
+        .store()
+        .query_row("SELECT COUNT(*) FROM events", [], |row| row.get(0))
+        .expect("a count");
+    assert_eq!(world.events().len() as i64, rows, "the export is whole");
 }

@@ -93,6 +93,69 @@ fn equal_gate_decisions_of_many_processes_are_one() {
     assert_eq!(rows, 1);
 }
 
+#[test]
+fn a_gate_that_is_set_again_takes_a_new_decision() {
+    let world = World::new();
+    let decide = || {
+        let args = [
+            "operator-gate",
+            "--goal-id",
+            GOAL,
+            "--gate",
+            "launch",
+            "--decision",
+            "approve",
+        ];
+        world.run(&args).packet()
+    };
+    let set = || world.configure(&["--missing-gate", "launch", "--waiting-on", "controller"]);
+    set();
+    assert_eq!(decide()["changed"], true);
+    assert_eq!(decide()["changed"], false);
+    set();
+    assert_eq!(decide()["changed"], true);
+    assert_eq!(decide()["changed"], false);
+    assert_eq!(
+        world.runs(),
+        ["operator_gate_approved", "operator_gate_approved"]
+    );
+}
+
+#[test]
+fn two_goals_whose_turns_join_to_one_identity_are_told_apart() {
+    let world = World::new();
+    let mut todos = Vec::new();
+    for (goal, agent) in [("g", "a:b"), ("g:a", "b")] {
+        let made = ["bootstrap", "--goal-id", goal, "--title", "T"];
+        world.run(&made).packet();
+        let known = ["register-agent", "--goal-id", goal, "--agent-id", agent];
+        world.run(&known).execute().packet();
+        let add = ["todo", "add", "--goal-id", goal, "--role", "agent"];
+        let todo = world.run(&add).flag(&["--text", "Same words"]).packet();
+        todos.push(todo["todo_id"].clone());
+    }
+    let ask = |goal: &'static str, agent: &'static str| {
+        let args = [
+            "quota",
+            "should-run",
+            "--goal-id",
+            goal,
+            "--agent-id",
+            agent,
+        ];
+        world.run(&args).flag(&["--turn-instance-id", "turn-1"])
+    };
+    ask("g", "a:b").packet();
+    match todos[0] == todos[1] {
+        true => {
+            ask("g:a", "b").refused("heartbeat_receipt_identity_conflict");
+        }
+        false => {
+            ask("g:a", "b").packet();
+        }
+    }
+}
+
 /// Events of one kind in the goal.
 fn configs(world: &World, goal: &str) -> usize {
     let path = world

@@ -168,6 +168,9 @@ fn todays_state_admits_or_refuses_whatever_was_observed() {
         retry().refused("turn_admission_refused")["reason"],
         "throttled"
     );
+    // A refused retry leaves the Turn failed: it still has to be asked for.
+    world.turn("turn-1").refused("failed_retry_not_requested");
+    assert_eq!(world.host_calls(), 1);
     let _ = todo;
 }
 
