@@ -35,12 +35,15 @@ impl GoalStatus {
         }
     }
 
-    fn parse(text: Option<&str>) -> Self {
+    /// A misspelt pause gives no permission: what is no known word is `None`.
+    fn parse(text: Option<&str>) -> Option<Self> {
         match text {
-            Some("stopped") => GoalStatus::Stopped,
-            Some("paused") => GoalStatus::Paused,
-            Some("archived") => GoalStatus::Archived,
-            _ => GoalStatus::Active,
+            None | Some("active") => Some(GoalStatus::Active),
+            Some("stopped") => Some(GoalStatus::Stopped),
+            Some("paused") => Some(GoalStatus::Paused),
+            Some("archived") => Some(GoalStatus::Archived),
+            Some(text) if text.starts_with("active-") => Some(GoalStatus::Active),
+            Some(_) => None,
         }
     }
 }
@@ -207,7 +210,12 @@ impl Goal {
             .collect::<Parsed<Vec<_>>>()?;
         Ok(Self {
             instance_id: text(at, map, "instance_id")?.map(str::to_owned),
-            status: GoalStatus::parse(text(at, map, "status")?),
+            status: GoalStatus::parse(text(at, map, "status")?).ok_or_else(|| {
+                invalid(
+                    at.field("status"),
+                    "must be active, stopped, paused or archived",
+                )
+            })?,
             waiting_on: WaitingOn::parse(text(at, map, "waiting_on")?),
             severity_high: text(at, map, "severity")? == Some("high"),
             lifecycle_flags: texts(&at.field("lifecycle_flags"), map.get("lifecycle_flags"))?,
@@ -395,7 +403,17 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_without_a_known_status_is_active() {
+    fn a_status_nobody_knows_gives_no_permission() {
+        for status in ["Paused", "stopped ", "weird"] {
+            assert!(
+                goal(json!({"id": "g", "status": status})).is_err(),
+                "{status}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_entry_without_a_status_is_active() {
         for status in [json!(null), json!("active-since-spring")] {
             let goal = goal(json!({"id": "g", "status": status})).unwrap();
             assert_eq!(goal.status, GoalStatus::Active);

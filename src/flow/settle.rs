@@ -301,6 +301,18 @@ pub fn require_own_effect(tx: &GoalTx<'_>, identity: &SettlementIdentity) -> Ans
     ))
 }
 
+/// Refuses to run a host for a Turn whose writeback somebody else committed: its result could not be kept.
+pub fn require_unwritten(rows: Rows<'_>, identity: &SettlementIdentity) -> Answer<()> {
+    if rows.writeback(&identity.effect_id())?.is_none() {
+        return Ok(());
+    }
+    let text = "this Turn is written back already and its host was not started; pay it with `loopx quota spend-slot`, or use a fresh instance id";
+    Err(Refusal::new(
+        ErrorCode::CommittedWritebackPayloadConflict,
+        text,
+    ))
+}
+
 /// Finds the admission of a Turn and checks that it is this identity's.
 pub fn require_admission(
     rows: Rows<'_>,

@@ -17,7 +17,7 @@ use crate::kernel::turn::dispatch::equal;
 use crate::kernel::turn::journal::{Journal, Status};
 use crate::kernel::turn::plan::{self, Route};
 use crate::kernel::turn::project;
-use crate::kernel::turn::recover;
+use crate::kernel::turn::recover::{self, Recovery};
 use crate::store::journal::turn::TurnRow;
 use crate::store::private_file;
 
@@ -201,31 +201,58 @@ pub fn inspect(ports: &Ports, owner: &Owner, key: &TurnKey, retry: bool) -> Answ
     if !is_equal {
         violations.push("journal_digest_mismatch");
     }
-    let capture = reader.as_ref().zip(row.as_ref()).map(|(reader, row)| {
+    let verified = reader.as_ref().zip(row.as_ref()).map(|(reader, row)| {
         let verified = capture::verify(&place, reader.rows(), row, file.as_ref());
-        json!({"present": row.capture_id.is_some(), "valid": verified.is_ok(), "capture_id": row.capture_id})
+        (row.capture_id.as_ref(), verified)
     });
-    let mut packet = findings((owner, key), file.as_ref(), (&violations, is_equal), retry);
-    packet["decision_capture"] = json!(capture);
+    let lost = verified
+        .as_ref()
+        .and_then(|(_, verified)| verified.as_ref().err())
+        .map(|refusal| refusal.code);
+    let recovery = match (
+        recovery(file.as_ref(), (&violations, is_equal), retry),
+        lost,
+    ) {
+        (
+            Recovery::Continue {
+                reinvokes_host: true,
+                ..
+            },
+            Some(code),
+        ) => Recovery::Blocked(code),
+        (recovery, _) => recovery,
+    };
+    let mut packet = findings((owner, key), file.as_ref(), (&violations, is_equal));
+    packet["recovery_decision"] = recovery.to_value(retry);
+    packet["decision_capture"] = json!(verified.map(|(id, verified)| {
+        json!({"present": id.is_some(), "valid": verified.is_ok(), "capture_id": id})
+    }));
     Ok(packet)
 }
 
-fn findings(
-    (owner, key): (&Owner, &TurnKey),
+/// How the journal as it lies there would go on.
+fn recovery(
     file: Option<&Journal>,
     (violations, is_equal): (&[&str], bool),
     retry: bool,
-) -> Value {
+) -> Recovery {
     let is_foreign = violations.iter().any(|violation| {
         matches!(
             *violation,
             "goal_mismatch" | "owner_mismatch" | "turn_key_mismatch"
         )
     });
-    let recovery = match file {
+    match file {
         Some(journal) if is_equal && !is_foreign => recover::assess(journal, retry),
-        _ => recover::Recovery::Blocked(ErrorCode::JournalInconsistent),
-    };
+        _ => Recovery::Blocked(ErrorCode::JournalInconsistent),
+    }
+}
+
+fn findings(
+    (owner, key): (&Owner, &TurnKey),
+    file: Option<&Journal>,
+    (violations, is_equal): (&[&str], bool),
+) -> Value {
     let is_terminal = file
         .and_then(Journal::status)
         .is_some_and(|status| matches!(status, Status::Committed | Status::Stopped));
@@ -250,7 +277,7 @@ fn findings(
         "tombstone_retained": is_terminal,
         "violations": violations,
         "journal_consistent": is_equal && file.is_some(),
-        "recovery_decision": recovery.to_value(retry),
+        "recovery_decision": null,
         "last_recovery": null,
         "decision_capture": null,
         "effects": [],

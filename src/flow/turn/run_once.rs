@@ -18,7 +18,7 @@ use crate::failpoint::Point;
 use crate::flow::mode::Mode;
 use crate::flow::open::{self, Answer, Place};
 use crate::flow::ports::Ports;
-use crate::flow::{hooks, quota};
+use crate::flow::{hooks, quota, settle};
 use crate::kernel::turn::plan::Route;
 use crate::kernel::turn::recover::{self, Recovery};
 use crate::store::lock::{Held, Lane};
@@ -229,6 +229,7 @@ fn fresh(
         return Err(journal_file::inconsistent());
     }
     let mut writer = place.writer(ports)?;
+    settle::require_unwritten(writer.rows(), &identity)?;
     let loaded = capture::publish(
         (ports, place),
         &mut writer,
@@ -363,6 +364,9 @@ fn go_on(
             .journal
             .as_ref()
             .ok_or_else(journal_file::inconsistent)?;
+        let identity =
+            journal_file::identity_of(journal.plan()).ok_or_else(journal_file::inconsistent)?;
+        settle::require_unwritten(reader.rows(), &identity)?;
         let verified = capture::verify(place, reader.rows(), &loaded.row, Some(journal))?;
         crate::kernel::turn::dispatch::admit_for_dispatch(journal.plan())?;
         bound = Some(verified.reference(place));

@@ -376,3 +376,52 @@ fn unknown_facts_and_number_spellings_reach_the_host_and_the_reader() {
         .run();
     assert!(detail.text().contains("1E+2") && detail.text().contains("1.50"));
 }
+
+#[test]
+fn a_turn_that_was_written_back_by_hand_starts_no_host() {
+    let (world, todo) = World::with_todo();
+    world.decide(&["--turn-instance-id", "turn-1", "--todo-id", &todo]);
+    world.refresh(&todo, "turn-1", &[]).packet();
+    world
+        .turn("turn-1")
+        .refused("committed_writeback_payload_conflict");
+    assert_eq!(world.host_calls(), 0);
+    world.spend(&todo, "turn-1").packet();
+    assert_eq!(world.runs(), ["quota_slot_spent", "step_done"]);
+}
+
+#[test]
+fn a_failed_turn_that_was_settled_by_hand_is_not_tried_again() {
+    let (world, todo, _) = failed_once();
+    world.refresh(&todo, "turn-1", &["--settle-turn"]).packet();
+    let calls = world.host_calls();
+    world
+        .turn("turn-1")
+        .flag(&["--retry-failed-turn"])
+        .refused("committed_writeback_payload_conflict");
+    assert_eq!(world.host_calls(), calls);
+    assert_eq!(world.spent(), 1);
+}
+
+#[test]
+fn inspection_says_that_a_retry_without_its_capture_is_blocked() {
+    let (world, _, key) = failed_once();
+    for capture in world.captures() {
+        fs::remove_file(capture).expect("removed");
+    }
+    let args = [
+        "turn",
+        "inspect-journal",
+        "--goal-id",
+        GOAL,
+        "--agent-id",
+        "lane-a",
+        "--turn-key",
+        &key,
+        "--retry-failed-turn",
+    ];
+    let found = world.run(&args).packet();
+    assert_eq!(found["recovery_decision"]["action"], "blocked");
+    assert_eq!(found["recovery_decision"]["reason"], "turn_capture_missing");
+    assert_eq!(found["decision_capture"]["valid"], false);
+}
