@@ -250,6 +250,10 @@ impl From<StoreError> for Refusal {
                 ErrorCode::LockAcquireTimeout,
                 "another process holds the lock of this work; look at the holder, then run again",
             ),
+            error if error.is_half_an_effect() => (
+                ErrorCode::EffectOutcomeUnknown,
+                "the store holds one half of this effect and not the other, and was left as it is; run `loopx doctor`, then restore a backup",
+            ),
             StoreError::Sql(_) => (
                 ErrorCode::InternalError,
                 "the store refused a statement; nothing was changed, run `loopx doctor`",

@@ -330,7 +330,7 @@ pub fn monitor_poll(ports: &Ports, mode: Mode, goal: &GoalId, asked: &Poll) -> A
     });
     if let Some(identity) = &identity {
         settle::require_admission(reader.rows(), identity)?;
-        if reader.rows().writeback(&identity.effect_id())?.is_some() {
+        if is_polled(reader.rows(), identity, asked)? {
             return Ok(packet(false));
         }
     }
@@ -342,7 +342,7 @@ pub fn monitor_poll(ports: &Ports, mode: Mode, goal: &GoalId, asked: &Poll) -> A
     let mut tx = place.begin(ports, &mut writer)?;
     // Another process may have closed this Turn, or the monitor, since it was looked at.
     if let Some(identity) = &identity
-        && tx.rows().writeback(&identity.effect_id())?.is_some()
+        && is_polled(tx.rows(), identity, asked)?
     {
         return Ok(packet(false));
     }
@@ -377,22 +377,47 @@ fn record_poll(
     let event = tx.event(draft.todo(Some(asked.todo.as_str())))?;
     tx.update_todo(&before, &after, None)?;
     match identity {
-        Some(identity) => close_by_poll(tx, identity, asked.result, event.event_id),
+        Some(identity) => close_by_poll(tx, identity, asked, event.event_id),
         None => Ok(()),
     }
+}
+
+/// True when this poll closed its Turn already; another poll of the same Turn is a conflict.
+fn is_polled(rows: Rows<'_>, identity: &SettlementIdentity, asked: &Poll) -> Answer<bool> {
+    let Some(writeback) = rows.writeback(&identity.effect_id())? else {
+        return Ok(false);
+    };
+    let stored = rows.run(&identity.goal, &writeback.run_generated_at)?;
+    let is_same = stored.is_some_and(|run| {
+        run.body.get("result") == Some(&json!(asked.result))
+            && run
+                .body
+                .get("next_due_at")
+                .is_none_or(|next| *next == json!(asked.next_due_at))
+    });
+    if is_same {
+        return Ok(true);
+    }
+    let text =
+        "this Turn is closed with another result and was left as it is; use a fresh instance id";
+    Err(Refusal::new(
+        ErrorCode::CommittedWritebackPayloadConflict,
+        text,
+    ))
 }
 
 /// A committed poll is the closeout of its Turn: nothing is spent.
 fn close_by_poll(
     tx: &mut GoalTx<'_>,
     identity: &SettlementIdentity,
-    result: &str,
+    asked: &Poll,
     event_id: String,
 ) -> Answer<()> {
     let effect = identity.effect_id();
     let at = tx.rows().free_run_instant(&identity.goal, tx.now())?;
     let mut record = Map::new();
-    record.insert("result".to_owned(), json!(result));
+    record.insert("result".to_owned(), json!(asked.result));
+    record.insert("next_due_at".to_owned(), json!(asked.next_due_at));
     record.insert("settlement_identity".to_owned(), identity.to_value());
     let key = RunKey {
         agent_id: Some(identity.agent.as_str()),

@@ -99,6 +99,13 @@ pub fn run(ports: &Ports, mode: Mode, asked: &Refresh) -> Answer {
     finish((ports, &place), asked, &prepared, done)
 }
 
+impl Refresh {
+    /// True when this call pays for its Turn: a closeout of a blocked todo settles without a spend.
+    fn pays(&self) -> bool {
+        self.settle && self.content.outcome.as_deref() != Some("outcome_gap")
+    }
+}
+
 /// What is known before anything is written.
 struct Prepared {
     recovery: Recovery,
@@ -226,7 +233,7 @@ fn check_outcome(rows: Rows<'_>, asked: &Refresh, identity: &SettlementIdentity)
     let is_blocked = todo.is_some_and(|stored| {
         stored.todo.status() == Status::Blocked && stored.todo.text("reason").is_some()
     });
-    if is_blocked && !asked.settle {
+    if is_blocked {
         return Ok(());
     }
     let text = "a Turn with an outcome gap is closed only while its todo is blocked with a reason, and spends nothing";
@@ -323,7 +330,7 @@ fn append(
         }
     };
     let spent = match &asked.identity {
-        Some(identity) if asked.settle => Some(settle::spend_by_agent(
+        Some(identity) if asked.pays() => Some(settle::spend_by_agent(
             &mut tx,
             &place.goal,
             question,
@@ -358,7 +365,7 @@ fn is_written_back(rows: Rows<'_>, asked: &Refresh, identity: &SettlementIdentit
 
 /// `--settle-turn` needs an admitted mode that spends; otherwise nothing is written at all.
 fn check_spendable(rows: Rows<'_>, asked: &Refresh) -> Answer<()> {
-    let Some(identity) = asked.identity.as_ref().filter(|_| asked.settle) else {
+    let Some(identity) = asked.identity.as_ref().filter(|_| asked.pays()) else {
         return Ok(());
     };
     if settle::require_admission(rows, identity)?.is_spendable {
@@ -442,7 +449,7 @@ fn replay(
     };
     let mut done = stored(writer.rows(), identity, false)?;
     let steps = settle::steps(writer.rows(), identity)?;
-    if asked.settle && (steps.spend.is_none() || steps.spend_lacks_event) {
+    if asked.pays() && (steps.spend.is_none() || steps.spend_lacks_event) {
         let mut tx = place.begin(ports, &mut writer)?;
         let spent = settle::spend_by_agent(&mut tx, &place.goal, question, identity)?;
         tx.commit()?;

@@ -35,6 +35,15 @@ impl StoreError {
     pub fn write(source: io::Error) -> Self {
         StoreError::WriteFailed(source)
     }
+
+    /// True when a row stands where the change wanted to put one: half of an effect is there and half of it is not.
+    pub fn is_half_an_effect(&self) -> bool {
+        let code = match self {
+            StoreError::Sql(error) => error.sqlite_error_code(),
+            _ => None,
+        };
+        code == Some(rusqlite::ErrorCode::ConstraintViolation)
+    }
 }
 
 impl From<rusqlite::Error> for StoreError {

@@ -10,7 +10,7 @@ use crate::contract::ids::{AgentId, GoalId, TurnKey};
 use crate::contract::json;
 use crate::contract::packet::Refusal;
 use crate::contract::turn::PHASES;
-use crate::flow::open::Answer;
+use crate::flow::open::{Answer, Place};
 use crate::flow::ports::Ports;
 use crate::flow::quota;
 use crate::kernel::turn::dispatch::equal;
@@ -19,6 +19,7 @@ use crate::kernel::turn::plan::{self, Route};
 use crate::kernel::turn::project;
 use crate::kernel::turn::recover::{self, Recovery};
 use crate::store::journal::turn::TurnRow;
+use crate::store::lock::{Held, TurnJournal};
 use crate::store::private_file;
 
 /// Whose Turn is read.
@@ -173,10 +174,18 @@ fn review_packet(owner: &Owner, key: &TurnKey, verified: &capture::Verified) -> 
     })
 }
 
+/// Waits for the writer of a journal; where nothing may be written there is none to wait for.
+fn writer_gone(ports: &Ports, place: &Place, key: &TurnKey) -> Answer<Option<Held<TurnJournal>>> {
+    match journal_file::wait_for_writer(ports, place, key) {
+        Err(refusal) if refusal.code == ErrorCode::StoreWriteFailed => Ok(None),
+        held => held,
+    }
+}
+
 /// Looks at a journal as it lies there; what is wrong with it is a finding.
 pub fn inspect(ports: &Ports, owner: &Owner, key: &TurnKey, retry: bool) -> Answer {
     let place = run_once::place_of(ports, &owner.goal)?;
-    let _held = journal_file::wait_for_writer(ports, &place, key)?;
+    let _held = writer_gone(ports, &place, key)?;
     let reader = place.reader()?;
     let row = match &reader {
         Some(reader) => reader.rows().turn(key)?,
@@ -209,18 +218,12 @@ pub fn inspect(ports: &Ports, owner: &Owner, key: &TurnKey, retry: bool) -> Answ
         .as_ref()
         .and_then(|(_, verified)| verified.as_ref().err())
         .map(|refusal| refusal.code);
-    let recovery = match (
-        recovery(file.as_ref(), (&violations, is_equal), retry),
-        lost,
-    ) {
-        (
-            Recovery::Continue {
-                reinvokes_host: true,
-                ..
-            },
-            Some(code),
-        ) => Recovery::Blocked(code),
-        (recovery, _) => recovery,
+    let recovery = match recovery(file.as_ref(), (&violations, is_equal), retry) {
+        Recovery::Continue {
+            reinvokes_host: true,
+            ..
+        } if lost.is_some() => Recovery::Blocked(lost.unwrap_or(ErrorCode::TurnCaptureMissing)),
+        recovery => recovery,
     };
     let mut packet = findings((owner, key), file.as_ref(), (&violations, is_equal));
     packet["recovery_decision"] = recovery.to_value(retry);

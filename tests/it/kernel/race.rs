@@ -188,6 +188,27 @@ fn one_poll_of_a_turn_closes_it_whoever_comes_first() {
     assert!(ends.iter().all(|code| *code == Some(0)), "{ends:?}");
     let kind = |event: &serde_json::Value| event["event_kind"] == "quota_monitor_poll";
     assert_eq!(world.events().iter().filter(|event| kind(event)).count(), 1);
+    let other = [
+        "quota",
+        "monitor-poll",
+        "--goal-id",
+        GOAL,
+        "--agent-id",
+        "lane-a",
+        "--execute",
+    ];
+    let at = [
+        "--todo-id",
+        &todo,
+        "--turn-instance-id",
+        "turn-1",
+        "--result",
+        "changed",
+    ];
+    world
+        .run(&other)
+        .flag(&at)
+        .refused("committed_writeback_payload_conflict");
 }
 
 /// Commands of all kinds for one worker, one after the other.

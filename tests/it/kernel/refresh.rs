@@ -228,3 +228,44 @@ fn a_void_is_made_once_and_reopens_nothing() {
     assert_eq!(world.spent(), 0);
     assert_eq!(world.spend(&todo, "turn-1").packet()["appended"], false);
 }
+
+#[test]
+fn a_blocked_todo_is_closed_without_a_spend_also_by_settle_turn() {
+    let (world, todo) = World::with_todo();
+    world.decide(&["--turn-instance-id", "turn-1", "--todo-id", &todo]);
+    let block = ["todo", "update", "--goal-id", GOAL, "--todo-id", &todo];
+    let how = [
+        "--agent-id",
+        "lane-a",
+        "--status",
+        "blocked",
+        "--reason",
+        "stuck",
+    ];
+    world.run(&block).flag(&how).packet();
+    let close = || {
+        let args = ["refresh-state", "--goal-id", GOAL, "--agent-id", "lane-a"];
+        let turn = ["--todo-id", &todo, "--turn-instance-id", "turn-1"];
+        let gap = ["--delivery-outcome", "outcome_gap", "--settle-turn"];
+        world.run(&args).flag(&turn).flag(&gap).packet()
+    };
+    let closed = close();
+    assert_eq!(closed["appended"], true, "{closed}");
+    assert_eq!(close()["appended"], false);
+    assert_eq!(world.spent(), 0);
+    assert_eq!(world.runs().len(), 1);
+}
+
+#[test]
+fn half_of_an_effect_is_an_unknown_outcome_and_never_an_internal_error() {
+    let (world, todo) = World::with_todo();
+    world.decide(&["--turn-instance-id", "turn-1", "--todo-id", &todo]);
+    let settle = || world.refresh(&todo, "turn-1", &["--settle-turn"]);
+    settle().packet();
+    world
+        .store()
+        .execute("DELETE FROM writebacks", [])
+        .expect("deleted");
+    let code = settle().refusal()["error_code"].clone();
+    assert_ne!(code, "internal_error");
+}
