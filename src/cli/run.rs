@@ -101,7 +101,7 @@ fn refuse_command_line(argv: &[OsString], error: &clap::Error) -> ExitCode {
         let message = format!(
             "the command line was not understood: {}{}; `--help` shows what is accepted",
             error.kind(),
-            accepted(error)
+            accepted(error) + &named(error)
         );
         let refusal = Refusal::new(ErrorCode::InvalidArguments, message);
         let command = command_words(argv).join(" ");
@@ -122,6 +122,26 @@ fn accepted(error: &clap::Error) -> String {
         Some(ContextValue::Strings(values)) if !values.is_empty() => {
             format!(" (accepted here: {})", values.join(", "))
         }
+        _ => String::new(),
+    }
+}
+
+/// The flags and commands an error is about, as the command line's own description spells them: what the
+/// caller typed is not repeated.
+fn named(error: &clap::Error) -> String {
+    let words = |kind: ContextKind| match error.get(kind) {
+        Some(ContextValue::String(word)) => word.clone(),
+        Some(ContextValue::Strings(words)) => words.join(", "),
+        _ => String::new(),
+    };
+    let missing = match error.kind() {
+        ErrorKind::MissingRequiredArgument => words(ContextKind::InvalidArg),
+        _ => String::new(),
+    };
+    let meant = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand].map(words);
+    match (missing.is_empty(), meant.join("").is_empty()) {
+        (false, _) => format!(": {missing}"),
+        (_, false) => format!("; did you mean {}?", meant.join("")),
         _ => String::new(),
     }
 }

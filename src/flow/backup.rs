@@ -132,6 +132,10 @@ fn refuse(error: BackupError) -> Refusal {
             ErrorCode::BackupTargetNotEmpty,
             "the backup folder lies inside the state it would copy, or inside another backup; name one outside",
         ),
+        BackupError::NoBackup => (
+            ErrorCode::BackupCorrupt,
+            "there is no backup at that place: it has no manifest; name the folder that `loopx backup --out` wrote",
+        ),
         BackupError::Corrupt => (
             ErrorCode::BackupCorrupt,
             "the backup is not what was written: a file is missing, added or changed; use another backup",

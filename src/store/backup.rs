@@ -39,6 +39,9 @@ pub enum BackupError {
     /// The folder to write into lies inside what is copied, or inside another backup.
     #[error("the backup folder lies inside what is copied")]
     TargetInside,
+    /// There is no manifest, so there is no backup.
+    #[error("there is no backup at that place")]
+    NoBackup,
     /// A file is missing, added or changed, or the manifest is.
     #[error("the backup is not what was written")]
     Corrupt,
@@ -317,7 +320,7 @@ fn is_side_file(relative: &str) -> bool {
 
 /// Reads a backup and proves every byte of it against its manifest.
 pub fn verify(folder: &Path) -> Result<Manifest, BackupError> {
-    let text = private_file::read(&folder.join(MANIFEST))?.ok_or(BackupError::Corrupt)?;
+    let text = private_file::read(&folder.join(MANIFEST))?.ok_or(BackupError::NoBackup)?;
     let manifest = parse(&text).ok_or(BackupError::Corrupt)?;
     if let Some(found) = manifest.store_schema
         && found > schema::STATE.latest()
@@ -484,7 +487,7 @@ mod tests {
         fs::remove_file(out.join("runtime/extra")).expect("removed");
         verify(&out).expect("sound again");
         fs::remove_file(out.join(MANIFEST)).expect("removed");
-        assert!(matches!(verify(&out), Err(BackupError::Corrupt)));
+        assert!(matches!(verify(&out), Err(BackupError::NoBackup)));
     }
 
     #[test]

@@ -19,6 +19,22 @@ fn an_unknown_flag_exits_2_and_prints_a_packet_only_when_asked() {
 }
 
 #[test]
+fn a_refused_command_line_names_what_is_missing_or_meant() {
+    let sandbox = Sandbox::new();
+    let missing = sandbox.loopx(["todo", "list", "--format", "json"]).run();
+    let told = missing.json()["error"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    assert!(told.contains("--goal-id"), "{told}");
+    let typo = sandbox
+        .loopx(["todo", "list", "--goal-ib", "demo", "--format", "json"])
+        .run();
+    let told = typo.json()["error"].as_str().unwrap_or_default().to_owned();
+    assert!(told.contains("did you mean --goal-id?"), "{told}");
+}
+
+#[test]
 fn help_and_version_are_text_on_standard_output() {
     let sandbox = Sandbox::new();
     let help = sandbox.loopx(["--help"]).run();
@@ -95,6 +111,7 @@ fn subcommands(help: &str) -> Vec<String> {
         .take_while(|line| !line.trim().is_empty())
         .filter(|line| line.starts_with("  ") && !line.starts_with("    "))
         .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
         .map(str::to_owned)
         .collect()
 }

@@ -1,4 +1,4 @@
-//! Every `sh` fence of README and docs/ runs and succeeds, in one folder per document.
+//! Every `sh` fence of README and docs/ runs and succeeds, as a reader pastes them: one shell per document.
 //!
 //! `console` fences show commands with their output, or commands that need cargo; `.ci/run` runs
 //! those of README's opening.
@@ -33,15 +33,8 @@ fn fences(text: &str) -> String {
     let mut is_inside = false;
     for line in text.lines() {
         match line.trim_end() {
-            // Each fence starts where the document starts, as a reader's new shell would.
-            "```sh" => {
-                is_inside = true;
-                script.push_str("(\n");
-            }
-            "```" if is_inside => {
-                is_inside = false;
-                script.push_str(")\n");
-            }
+            "```sh" => is_inside = true,
+            "```" => is_inside = false,
             _ if is_inside => {
                 script.push_str(line);
                 script.push('\n');

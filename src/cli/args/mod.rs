@@ -34,7 +34,6 @@ pub(super) use periodic_report::{
     name = "loopx",
     version,
     propagate_version = false,
-    disable_help_subcommand = true,
     arg_required_else_help = false,
     after_help = "Example: loopx periodic-report generate --window this-week"
 )]

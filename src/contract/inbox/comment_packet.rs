@@ -161,7 +161,7 @@ impl StatusPacket<'_> {
             "status": if is_ready { "ready" } else { "attention_required" },
             "source_ref": self.source_ref,
             "enabled": self.enabled,
-            "cli_supported": self.supported,
+            "program_supported": self.supported,
             "permission_read_ready": self.may_read,
             "permission_create_ready": self.may_create,
             "response_enabled": self.responds,

@@ -324,7 +324,14 @@ impl PageCall<'_> {
             let mut read = Vec::new();
             match self.read_thread(&thread, &mut read) {
                 Ok(()) => {
-                    counts.completed_threads += 1;
+                    // A thread that lacks what the listing showed contradicts it: nothing shown is dropped.
+                    let shown = message.replies.take().unwrap_or_default();
+                    let lacking = history_page::lacking(shown, &read);
+                    match lacking.is_empty() {
+                        true => counts.completed_threads += 1,
+                        false => counts.incomplete_threads += 1,
+                    }
+                    read.extend(lacking);
                     message.replies = Some(read);
                 }
                 Err(error) if error.kind == Kind::GroupHistoryPermission => return Err(error),

@@ -141,9 +141,17 @@ impl Search<'_> {
     }
 
     fn is_it(&self, message: &Observed, source: Option<&MessageId>) -> Searched {
+        let chat = &self.delivery.route.route().chat;
+        let is_foreign = message.chat.as_ref().is_some_and(|shown| shown != chat);
+        if source.is_none() && is_foreign {
+            return Err(Unreadable);
+        }
         let Some(id) = &message.message_id else {
-            return Ok(None);
+            return self.unnamed(message);
         };
+        if source.is_none() && message.sender_type.is_none() {
+            return self.unnamed(message);
+        }
         if !message.is_own(Some(&self.app))
             || shown_minute(&message.create_time)
                 .is_some_and(|minute| minute < self.earliest_minute())
@@ -172,6 +180,14 @@ impl Search<'_> {
         let matches =
             answers && readback::is_sent(&self.delivery.expected(), message, raw.as_ref());
         Ok(matches.then(|| id.clone()))
+    }
+
+    /// A row without id or sender that shows these words may be the message: nobody can tell.
+    fn unnamed(&self, message: &Observed) -> Searched {
+        match readback::is_sent(&self.delivery.expected(), message, None) {
+            true => Err(Unreadable),
+            false => Ok(None),
+        }
     }
 
     fn earliest_minute(&self) -> i64 {

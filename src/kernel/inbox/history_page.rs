@@ -64,6 +64,15 @@ pub fn cut_threads(messages: &[Observed]) -> Vec<usize> {
         .collect()
 }
 
+/// The shown replies that a thread read did not bring.
+pub fn lacking(shown: Vec<Observed>, read: &[Observed]) -> Vec<Observed> {
+    let is_there = |reply: &Observed| {
+        read.iter()
+            .any(|found| found.message_id == reply.message_id)
+    };
+    shown.into_iter().filter(|reply| !is_there(reply)).collect()
+}
+
 /// Turns a page into events.
 pub fn classify(
     messages: &[Observed],
@@ -94,7 +103,10 @@ struct Classifier<'a> {
 
 impl Classifier<'_> {
     fn add(&mut self, message: &Observed, outermost: Option<&MessageId>) {
+        // A row that names another chat proves that the answer is not about this one.
+        let is_foreign = message.chat.as_ref().is_some_and(|chat| chat != self.chat);
         match &message.message_id {
+            _ if is_foreign => self.page.invalid += 1,
             None => self.page.invalid += 1,
             Some(id) => self.add_valid(message, id, outermost),
         }

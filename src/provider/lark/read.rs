@@ -146,10 +146,13 @@ pub(super) fn page(envelope: &Value, sent: Option<&Opaque>) -> Read<Page> {
         }
         _ => return Err(unreadable()),
     };
-    Ok(Page {
-        messages,
-        next: next_token(data, sent)?,
-    })
+    let next = next_token(data, sent)?;
+    // The client says itself when its own paging stopped short.
+    let is_short = envelope["meta"]["pagination"]["complete"] == false;
+    if next.is_none() && is_short {
+        return Err(unreadable());
+    }
+    Ok(Page { messages, next })
 }
 
 fn next_token(data: &Value, sent: Option<&Opaque>) -> Read<Option<Opaque>> {
@@ -177,9 +180,9 @@ pub(super) fn mark_page(envelope: &Value, sent: Option<&Opaque>) -> Read<MarkPag
         .filter(|data| data.is_object())
         .ok_or_else(unreadable)?;
     let items = match data.get("items") {
-        None | Some(Value::Null) => &[],
         Some(Value::Array(items)) => items.as_slice(),
-        Some(_) => return Err(unreadable()),
+        // Without the list there is no proof that a mark is absent.
+        _ => return Err(unreadable()),
     };
     let ids = items
         .iter()
