@@ -36,7 +36,7 @@ pub fn open_read(path: &Path, migrations: Migrations) -> Result<Option<Connectio
     }
     let connection = match read_handle(path) {
         Ok(connection) => connection,
-        Err(error) => immutable_handle(path)?.ok_or(error)?,
+        Err(error) => immutable_handle(path, &error)?.ok_or(error)?,
     };
     let number = checked_number(&connection, migrations)?;
     if number == migrations.latest() {
@@ -175,11 +175,14 @@ fn read_handle(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Reads a database on a read-only place; only sound when no log exists, because its rows would be missing.
-fn immutable_handle(path: &Path) -> Result<Option<Connection>, StoreError> {
+/// Reads a database on a read-only place or a full disk, where no log can be made; only sound when no log exists, because
+/// its rows would be missing.
+fn immutable_handle(path: &Path, why: &StoreError) -> Result<Option<Connection>, StoreError> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let writable = nix::unistd::access(folder, nix::unistd::AccessFlags::W_OK).is_ok();
-    if writable || beside(path, "-wal").exists() {
+    let has_log = std::fs::metadata(beside(path, "-wal")).is_ok_and(|meta| meta.len() > 0);
+    let is_refused = matches!(why, StoreError::WriteFailed(_));
+    if (writable && !is_refused) || has_log {
         return Ok(None);
     }
     let mut uri = String::from("file:");

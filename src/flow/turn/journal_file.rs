@@ -197,6 +197,18 @@ fn historical(place: &Place, key: &TurnKey, bytes: &[u8]) -> Answer<Loaded> {
     })
 }
 
+/// Refuses a journal file that is neither what its row says nor what it was one step before.
+pub fn check_file(place: &Place, key: &TurnKey, row: &TurnRow) -> Answer<()> {
+    let bytes = private_file::read(&path(place, key)).map_err(|_| inconsistent())?;
+    let found = bytes
+        .map(|bytes| digest::content_digest(&bytes).hex())
+        .unwrap_or_default();
+    match found == row.journal_sha256 || found == row.previous_sha256 {
+        true => Ok(()),
+        false => Err(inconsistent()),
+    }
+}
+
 /// The recorded rules of the historical form: its own identity, and signature hashes that are filled and equal.
 fn check_v0(place: &Place, key: &TurnKey, journal: &Journal) -> Answer<()> {
     if journal.text("turn_key") != Some(key.as_str()) {

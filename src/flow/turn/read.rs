@@ -374,6 +374,7 @@ pub fn managed_step(ports: &Ports, ask: &TurnAsk, key: Option<&TurnKey>) -> Answ
                 .ok_or_else(|| run_once::not_found(key))?;
             let row = journal_file::find_row(reader.rows(), &ask.question.goal, &agent, key)?
                 .ok_or_else(|| run_once::not_found(key))?;
+            journal_file::check_file(&live.place, key, &row)?;
             let journal = stored_journal(&row).ok_or_else(journal_file::inconsistent)?;
             after_turn(&journal, fresh)?
         }

@@ -150,6 +150,11 @@ fn a_journal_file_that_differs_from_its_row_is_refused_and_kept() {
     ];
     let seen = world.run(&inspect).packet();
     assert_eq!(seen["replay_legal"], false);
+    let step = ["turn", "managed-step", "--goal-id", GOAL, "--agent-id"];
+    world
+        .run(&step)
+        .flag(&["lane-a", "--turn-key", &key])
+        .refused("journal_inconsistent");
     fs::write(&path, good).expect("written");
     world.turn("turn-1").flag(&["--retry-failed-turn"]).packet();
     assert_eq!(world.run(&inspect).packet()["replay_legal"], true);
