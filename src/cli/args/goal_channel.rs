@@ -32,7 +32,7 @@ pub(crate) enum TargetCommand {
     #[command(
         after_help = "Example: loopx goal-channel target add --name team --chat-id oc_abc --identity-mode project_bot --sender-profile project-bot --bot-app-id cli_abc --bot-display-name Relay --execute"
     )]
-    Add(TargetAddArgs),
+    Add(Box<TargetAddArgs>),
     /// List the chats of this machine
     #[command(after_help = "Example: loopx goal-channel target list --format json")]
     List,

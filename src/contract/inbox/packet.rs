@@ -122,11 +122,10 @@ pub struct AckPacket {
 impl AckPacket {
     /// Builds the result.
     pub fn new(
-        execute: bool,
+        (execute, export_pending): (bool, bool),
         message_ids: Vec<String>,
         new_count: usize,
         routed: Option<RoutedFlags>,
-        export_pending: bool,
     ) -> Self {
         Self {
             ok: true,

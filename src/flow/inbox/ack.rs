@@ -45,11 +45,10 @@ pub fn run(
     }
     let routed = matches!(source, Source::Routed(_)).then(|| RoutedFlags::of(groups.len()));
     let packet = AckPacket::new(
-        mode.is_execute(),
+        (mode.is_execute(), out.is_pending()),
         ids.to_vec(),
         new_count,
         routed,
-        out.is_pending(),
     );
     Ok((packet, activation))
 }

@@ -195,6 +195,15 @@ struct PageCall<'a> {
 
 type Answer = (Value, Option<HistoryCursor>);
 
+/// One page on its way into the inbox.
+struct StoredPage<'a> {
+    store: &'a Inbox,
+    page: &'a Page,
+    classified: &'a ClassifiedPage,
+    newer: &'a BTreeMap<String, (u64, String)>,
+    counts: HistoryCounts,
+}
+
 impl PageCall<'_> {
     fn run(
         &self,
@@ -226,7 +235,7 @@ impl PageCall<'_> {
         }
         let store = self.route.store()?;
         let newer = self.newer_texts(&store, &classified)?;
-        self.count(&store, &classified, &newer, &mut counts)?;
+        self.count(&store, (&classified, &newer), &mut counts)?;
         let Some(held) = held else {
             return match counts.incomplete_threads {
                 0 => Ok((
@@ -239,16 +248,37 @@ impl PageCall<'_> {
                 }),
             };
         };
+        let work = StoredPage {
+            store: &store,
+            page: &page,
+            classified: &classified,
+            newer: &newer,
+            counts,
+        };
+        self.commit((file, held), &work)
+    }
+
+    /// Stores the page, and only then moves the cursor behind it.
+    fn commit(
+        &self,
+        (file, held): (
+            &HistoryCursorFile,
+            &crate::store::lock::Held<crate::store::lock::Cursor>,
+        ),
+        work: &StoredPage<'_>,
+    ) -> Result<Answer, InboxError> {
+        let refuse = |refusal: HistoryRefusal<'_>| Ok((refusal.packet(), None));
+        let refusal = |failure| HistoryRefusal::of(&self.binding.key, failure);
+        let (classified, counts) = (work.classified, work.counts);
+        let inbox_mutated = counts.accepted + counts.revised > 0;
         let mut out = Exporter::default();
-        if !self.store_page(&store, (&classified, &newer), &mut out)? {
-            let inbox_mutated = counts.accepted + counts.revised > 0;
+        if !self.store_page(work.store, (classified, work.newer), &mut out)? {
             return refuse(HistoryRefusal {
                 inbox_mutated,
                 ..refusal(HistoryFailure::InboxReadbackFailed)
             });
         }
         if counts.incomplete_threads > 0 {
-            let inbox_mutated = counts.accepted + counts.revised > 0;
             return refuse(HistoryRefusal {
                 partial: Some(counts),
                 inbox_mutated,
@@ -256,19 +286,20 @@ impl PageCall<'_> {
             });
         }
         failpoint!(Point::HistoryPageReadBack);
-        let cursor = self.window.after_page(&ids(&classified), page.next.clone());
+        let cursor = self
+            .window
+            .after_page(&ids(classified), work.page.next.clone());
         let is_committed = file.write(held, &cursor).is_ok()
             && file.read().ok().flatten().as_ref() == Some(&cursor);
         if !is_committed {
-            let (inbox_mutated, cursor_mutated) =
-                (counts.accepted + counts.revised > 0, file.exists());
+            let cursor_mutated = file.exists();
             return refuse(HistoryRefusal {
                 inbox_mutated,
                 cursor_mutated,
                 ..refusal(HistoryFailure::CursorCommitFailed)
             });
         }
-        let mut success = self.success(&page, (&classified, counts), Some(&cursor));
+        let mut success = self.success(work.page, (classified, counts), Some(&cursor));
         success.export_pending = out.is_pending();
         Ok((success.packet(), Some(cursor)))
     }
@@ -418,8 +449,7 @@ impl PageCall<'_> {
     fn count(
         &self,
         store: &Inbox,
-        page: &ClassifiedPage,
-        newer: &BTreeMap<String, (u64, String)>,
+        (page, newer): (&ClassifiedPage, &BTreeMap<String, (u64, String)>),
         counts: &mut HistoryCounts,
     ) -> Result<(), InboxError> {
         let stored = store

@@ -146,15 +146,7 @@ pub fn capture(
     let permissions = [Permission::CollectorManage, Permission::InboxWrite];
     let (document, activation) = Document::open(desk, args, &permissions)?;
     document.require_enabled()?;
-    let packet = |status, blocker| CapturePacket {
-        source_ref: &document.config.source_ref,
-        status,
-        counts: CaptureCounts::default(),
-        committed: false,
-        read_performed: false,
-        blocker,
-        export_pending: false,
-    };
+    let packet = |status, blocker| capture_packet(&document, status, blocker);
     if document.config.addressed_only {
         return Ok((
             packet("blocked", Some(CommentBlocker::AddressFilterUnsupported)).packet(),
@@ -200,6 +192,22 @@ pub fn capture(
         )
     };
     Ok((done.packet(), activation))
+}
+
+fn capture_packet<'a>(
+    document: &'a Document,
+    status: &'static str,
+    blocker: Option<CommentBlocker>,
+) -> CapturePacket<'a> {
+    CapturePacket {
+        source_ref: &document.config.source_ref,
+        status,
+        counts: CaptureCounts::default(),
+        committed: false,
+        read_performed: false,
+        blocker,
+        export_pending: false,
+    }
 }
 
 fn stored_cursor(document: &Document) -> Result<CommentCursor, InboxError> {
@@ -264,27 +272,42 @@ fn read_page(
             outer,
             cycle,
         } => {
-            let read = source
-                .replies(card, Some(token))
-                .map_err(|error| blocker_of(&error, CommentBlocker::RepliesFailed))?;
-            page.add((config, own), card, &read.replies);
-            match read.next {
-                Some(token) => {
-                    page.next = CommentCursor::Replies {
-                        card: card.clone(),
-                        token,
-                        outer: outer.clone(),
-                        cycle: *cycle,
-                    }
-                }
-                None => page.move_on(
-                    Some(outer.clone()).filter(|outer| !outer.as_str().is_empty()),
-                    *cycle,
-                ),
-            }
+            let place = (card, outer, *cycle);
+            read_replies((config, own), source, (token, place), &mut page)?;
         }
     }
     Ok(page)
+}
+
+/// Where more replies of one card are read: the card, the card behind it, the scan.
+type Place<'a> = (&'a CommentCard, &'a Opaque, u64);
+
+fn read_replies(
+    reader: (&CommentConfig, &BTreeSet<String>),
+    source: &dyn CommentSource,
+    (token, place): (&Opaque, Place<'_>),
+    page: &mut CommentPage,
+) -> Result<(), CommentBlocker> {
+    let (card, outer, cycle) = place;
+    let read = source
+        .replies(card, Some(token))
+        .map_err(|error| blocker_of(&error, CommentBlocker::RepliesFailed))?;
+    page.add(reader, card, &read.replies);
+    match read.next {
+        Some(token) => {
+            page.next = CommentCursor::Replies {
+                card: card.clone(),
+                token,
+                outer: outer.clone(),
+                cycle,
+            }
+        }
+        None => page.move_on(
+            Some(outer.clone()).filter(|outer| !outer.as_str().is_empty()),
+            cycle,
+        ),
+    }
+    Ok(())
 }
 
 impl CommentPage {

@@ -1,8 +1,8 @@
 //! `lark-inbox document-comment-reply`: one answer to a captured comment.
 //!
-//! 1. configuration, rights, event, its address  2. preview returns here  3. under the lock: the answer's journal  4. `creating` is
-//! committed before the call  5. an answer of unknown outcome is looked for by its key, never created again blindly  6. the exact reply is
-//! read back  7. verified
+//! Configuration, rights, the event and its address come first, and a preview returns there. Then, under the lock, the answer's
+//! journal: `creating` is committed before the call; an answer of unknown outcome is looked for by its key, never created again
+//! blindly; the exact reply is read back before it counts as verified.
 
 use serde_json::{Value, json};
 
@@ -73,13 +73,6 @@ pub fn run(
         return Ok((packet("preview_ready", None).packet(), activation));
     }
     let source = providers.comments(&document.config);
-    let now = desk.now.to_string();
-    let path = document
-        .store
-        .folder()
-        .join(".state")
-        .join("comment-reply.lock");
-    let _held = lock::acquire::<Outbound>(&path, &claim("document-comment-reply", &now))?;
     let mut answer = Answer {
         document: &document,
         source: source.as_ref(),
@@ -88,17 +81,11 @@ pub fn run(
         text: &text,
         outcome: ExternalWriteOutcome::None,
     };
-    let ended = answer.run();
-    let mut out = Exporter::default();
-    document
-        .store
-        .export_comments(&mut out)
-        .map_err(after(answer.outcome))?;
-    let (status, blocker) = ended?;
+    let (status, blocker, export_pending) = answer.under_lock(desk)?;
     let done = ReplyPacket {
         outcome: answer.outcome,
         verified: status == "verified",
-        export_pending: out.is_pending(),
+        export_pending,
         ..packet(status, blocker)
     };
     Ok((done.packet(), activation))
@@ -128,6 +115,24 @@ struct Answer<'a> {
 }
 
 impl Answer<'_> {
+    fn under_lock(
+        &mut self,
+        desk: &Desk<'_>,
+    ) -> Result<(&'static str, Option<CommentBlocker>, bool), InboxError> {
+        let now = desk.now.to_string();
+        let folder = self.document.store.folder();
+        let path = folder.join(".state").join("comment-reply.lock");
+        let _held = lock::acquire::<Outbound>(&path, &claim("document-comment-reply", &now))?;
+        let ended = self.run();
+        let mut out = Exporter::default();
+        self.document
+            .store
+            .export_comments(&mut out)
+            .map_err(after(self.outcome))?;
+        let (status, blocker) = ended?;
+        Ok((status, blocker, out.is_pending()))
+    }
+
     fn run(&mut self) -> Result<Ended, InboxError> {
         if let Some(row) = self.document.store.comment_reply(self.key)? {
             let body = strict::parse_object(row.body.as_bytes())

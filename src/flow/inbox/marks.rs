@@ -217,7 +217,7 @@ impl Marked<'_> {
             emoji: emoji.to_owned(),
         };
         self.store
-            .put_mark_journal(self.id(), Mark::Processing, &prepared, self.now)?;
+            .put_mark_journal((self.id(), Mark::Processing), &prepared, self.now)?;
         failpoint!(Point::ReactionPrepared);
         match self.channel.add_mark(self.profile, self.message, emoji) {
             Ok(mark) => self.created(mark, emoji, counts),
@@ -246,7 +246,7 @@ impl Marked<'_> {
         };
         if self
             .store
-            .put_mark_journal(self.id(), Mark::Processing, &journal, self.now)
+            .put_mark_journal((self.id(), Mark::Processing), &journal, self.now)
             .is_err()
         {
             // The mark cannot be remembered: it is taken back while its id is still known.
@@ -259,7 +259,7 @@ impl Marked<'_> {
         failpoint!(Point::ReactionCreated);
         if self
             .store
-            .settle_mark(self.id(), Mark::Processing, &mark, self.now)
+            .settle_mark((self.id(), Mark::Processing), &mark, self.now)
             .is_err()
         {
             return Ok(MarkStatus::ReceiptFailed);
@@ -274,7 +274,7 @@ impl Marked<'_> {
             MarkPhase::Prepared => Ok(MarkStatus::ProviderOutcomeUncertain),
             MarkPhase::Created(mark) => {
                 self.store
-                    .settle_mark(self.id(), Mark::Processing, mark, self.now)?;
+                    .settle_mark((self.id(), Mark::Processing), mark, self.now)?;
                 failpoint!(Point::ReactionSettled);
                 Ok(MarkStatus::ReceiptRecovered)
             }

@@ -166,18 +166,12 @@ impl Job<'_> {
             ..OutboundProgress::default()
         };
         let Some(route) = self.route() else {
-            return Ok(OutboundPacket::new(
-                self.command(),
-                None,
-                progress,
-                Some(Blocker::SenderUnconfigured),
-            ));
+            let blocker = Some(Blocker::SenderUnconfigured);
+            return Ok(OutboundPacket::new(self.command(), None, progress, blocker));
         };
         let placement = self.placement();
-        let source_id = self
-            .source
-            .as_ref()
-            .map(|event| event.message_id().as_str());
+        let source_id = self.source.as_ref().map(StoredEvent::message_id);
+        let source_id = source_id.map(|id| id.as_str());
         let key = OutboundKey::derive(source_id, placement, &self.text);
         let packet = |progress, blocker| {
             OutboundPacket::new(self.command(), Some((&key, placement)), progress, blocker)
@@ -196,8 +190,7 @@ impl Job<'_> {
             text: &self.text,
             key: &provider_key,
         };
-        let checked = check(channel, &route, &message, &mut progress);
-        let (verified, aliases) = match checked {
+        let (verified, aliases) = match check(channel, &route, &message, &mut progress) {
             Ok(checked) => checked,
             Err(blocker) => return Ok(packet(progress, Some(blocker))),
         };

@@ -115,7 +115,7 @@ impl Inbox {
     /// Writes or removes the file of one attempt.
     pub fn export_attempt(&self, out: &mut Exporter, key: &str) -> Result<(), StoreError> {
         let sql = "SELECT body_json FROM outbound_attempts WHERE attempt_key = ?1";
-        self.export_row(out, &attempt_path(key), sql, &[key])
+        self.export_row(out, &attempt_path(key), (sql, &[key]))
     }
 
     /// Writes or removes the file of one mark journal.
@@ -129,8 +129,7 @@ impl Inbox {
         self.export_row(
             out,
             &journal_path(message_id, mark),
-            sql,
-            &[message_id, mark.as_str()],
+            (sql, &[message_id, mark.as_str()]),
         )
     }
 
@@ -160,8 +159,7 @@ impl Inbox {
         &self,
         out: &mut Exporter,
         name: &Path,
-        sql: &str,
-        key: &[&str],
+        (sql, key): (&str, &[&str]),
     ) -> Result<(), StoreError> {
         let Some(connection) = self.reader()? else {
             return Ok(());
@@ -320,6 +318,11 @@ fn for_each_file(
             Ok((journal_path(&id, mark), indented(&body)?))
         })?;
     }
+    for_each_document(connection, emit)
+}
+
+/// The files that hold all rows of a kind.
+fn for_each_document(connection: &Connection, emit: Emit<'_>) -> Result<(), StoreError> {
     type Make = fn(&Connection) -> Result<Option<Vec<u8>>, StoreError>;
     let single: [(&str, Make); 5] = [
         ("processed.json", processed_file),

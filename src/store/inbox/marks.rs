@@ -112,8 +112,7 @@ impl Inbox {
     /// Commits one step of a journal.
     pub fn put_mark_journal(
         &self,
-        message_id: &str,
-        mark: Mark,
+        (message_id, mark): (&str, Mark),
         journal: &MarkJournal,
         now: &str,
     ) -> Result<(), StoreError> {
@@ -137,8 +136,7 @@ impl Inbox {
     /// Turns a journal into a receipt: receipt in, journal out, in one transaction.
     pub fn settle_mark(
         &self,
-        message_id: &str,
-        mark: Mark,
+        (message_id, mark): (&str, Mark),
         id: &MarkId,
         now: &str,
     ) -> Result<(), StoreError> {

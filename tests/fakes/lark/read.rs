@@ -175,7 +175,7 @@ pub(crate) fn history(state: &State, call: &Call) -> Result<Answer, Failure> {
                 .as_i64()
                 .is_some_and(|at| (start..=end).contains(&at))
     };
-    let is_listed = |row: &&Value| !(row["thread_id"].is_string() && !row["parent_id"].is_null());
+    let is_listed = |row: &&Value| !row["thread_id"].is_string() || row["parent_id"].is_null();
     let mut rows: Vec<&Value> = state
         .messages()
         .iter()
