@@ -72,19 +72,21 @@ pub fn run(
         &mut packet,
         callback_fields(&state, config.operation_callbacks)?,
     );
-    add(
-        &mut packet,
-        json!({
-            "thread_complete": evidence.routes > 0,
-            "local_paths_returned": false,
-            "chat_id_returned": false,
-            "credentials_returned": false,
-            "private_content_returned": false,
-            "external_writes_performed": false,
-            "external_write_outcome": "none",
-        }),
-    );
+    add(&mut packet, boundary(evidence.routes > 0));
     Ok((packet, activation))
+}
+
+/// What the packet holds back.
+fn boundary(is_thread_complete: bool) -> Value {
+    json!({
+        "thread_complete": is_thread_complete,
+        "local_paths_returned": false,
+        "chat_id_returned": false,
+        "credentials_returned": false,
+        "private_content_returned": false,
+        "external_writes_performed": false,
+        "external_write_outcome": "none",
+    })
 }
 
 fn add(packet: &mut Value, fields: Value) {

@@ -87,10 +87,7 @@ impl Lookup<'_> {
         let content = raw["content"].as_str().unwrap_or("");
         let is_addressed =
             addressing::decide(&raw, content, &inbox.bot, inbox.capture_scope).is_addressed;
-        let has_open_id = is_bot
-            && !raw["sender_id"]
-                .as_str()
-                .is_some_and(|id| AppId::new(id).is_some());
+        let has_open_id = is_bot && raw["sender_id"].as_str().and_then(AppId::new).is_none();
         let needs_lookup = raw["parent_id"].is_string() || !is_addressed || has_open_id;
         if !needs_lookup {
             return Looked::Event(raw);
@@ -104,11 +101,11 @@ impl Lookup<'_> {
         if shown.is_own(Some(&app)) {
             return Looked::Own;
         }
-        self.enrich(&mut raw, &id, &shown, &app);
+        self.enrich(&mut raw, (&id, &shown), &app);
         Looked::Event(raw)
     }
 
-    fn enrich(&self, raw: &mut Value, id: &MessageId, shown: &Observed, app: &AppId) {
+    fn enrich(&self, raw: &mut Value, (id, shown): (&MessageId, &Observed), app: &AppId) {
         if !shown.content.trim().is_empty() {
             raw["content"] = json!(shown.content);
         }
