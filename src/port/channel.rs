@@ -86,7 +86,7 @@ pub struct ProgramChoice {
 }
 
 /// A chat provider.
-pub trait ChannelProvider {
+pub trait ChannelProvider: Sync {
     /// Confirms that the profile is the expected application and a member of the chat.
     fn verify(&self, route: &ResolvedRoute) -> Result<VerifiedRoute, VerifyRefusal>;
     /// Reads the members under one identity family, all pages.

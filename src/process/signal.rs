@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
 /// Asks a process that this one did not start to end; false when there is none.
@@ -41,17 +41,15 @@ impl Stopwatch {
     }
 }
 
-/// From now on SIGTERM and SIGINT do not end this process but call `on_stop`. To be called before any other thread exists;
-/// children start with an empty signal mask all the same.
+/// From now on SIGTERM and SIGINT do not end this process but call `on_stop`. They are handled and not blocked: a blocked signal would be
+/// inherited by every child, which then could not be ended by it.
 pub(crate) fn stop_signals(on_stop: impl Fn() + Send + 'static) {
-    let mut signals = SigSet::empty();
-    signals.add(Signal::SIGTERM);
-    signals.add(Signal::SIGINT);
-    if signals.thread_block().is_err() {
+    let stops = [Signal::SIGTERM as i32, Signal::SIGINT as i32];
+    let Ok(mut signals) = signal_hook::iterator::Signals::new(stops) else {
         return;
-    }
+    };
     thread::spawn(move || {
-        while signals.wait().is_ok() {
+        for _ in signals.forever() {
             on_stop();
         }
     });

@@ -136,6 +136,8 @@ pub struct SourceStatus {
     pub consumer_pids: Vec<(EventKey, Vec<u32>)>,
     pub route_count: usize,
     pub disabled_route_count: usize,
+    /// Everything that arrived before is stored.
+    pub drained_at: Timestamp,
     pub updated_at: Timestamp,
 }
 
@@ -163,6 +165,7 @@ impl SourceStatus {
             "consumer_pids": pids,
             "route_count": self.route_count,
             "disabled_route_count": self.disabled_route_count,
+            "drained_at": self.drained_at,
             "updated_at": self.updated_at,
             "private_content_returned": false,
         })
@@ -178,6 +181,7 @@ pub struct SeenStatus {
     pub error_code: Option<String>,
     pub last_event_at: Option<String>,
     pub updated_at: Option<Timestamp>,
+    pub drained_at: Option<Timestamp>,
     pub consumer_pids: Vec<(EventKey, u32)>,
 }
 
@@ -219,6 +223,10 @@ impl SeenStatus {
                 .get("updated_at")
                 .and_then(Value::as_str)
                 .and_then(Timestamp::parse),
+            drained_at: value
+                .get("drained_at")
+                .and_then(Value::as_str)
+                .and_then(Timestamp::parse),
             consumer_pids: consumer_pids.collect(),
         }
     }
@@ -252,6 +260,7 @@ mod tests {
             consumer_pids: vec![(EventKey::Message, vec![7, 8])],
             route_count: 1,
             disabled_route_count: 0,
+            drained_at: Timestamp::from_unix(1_785_000_000).expect("instant"),
             updated_at: Timestamp::from_unix(1_785_000_000).expect("instant"),
         };
         let seen = SeenStatus::read(&status.to_value());

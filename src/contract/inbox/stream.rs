@@ -49,6 +49,28 @@ pub enum StreamCode {
     ConsumerExists,
     #[serde(rename = "lark_event_stream_not_ready")]
     StreamNotReady,
+    /// What arrived could not be stored.
+    #[serde(rename = "lark_event_capture_failed")]
+    CaptureFailed,
+}
+
+impl StreamCode {
+    const ALL: [Self; 8] = [
+        Self::SourceDisconnected,
+        Self::PermissionRequired,
+        Self::BrandMismatch,
+        Self::RemoteConnectionActive,
+        Self::SubscriptionMissing,
+        Self::ConsumerExists,
+        Self::StreamNotReady,
+        Self::CaptureFailed,
+    ];
+
+    /// The code of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        let is_it = |code: &Self| serde_json::to_value(code).is_ok_and(|value| value == name);
+        Self::ALL.into_iter().find(is_it)
+    }
 }
 
 /// What the connection behind a consumer is said to be.

@@ -4,7 +4,7 @@
 //!    that an earlier run left are ended  6. loop: start what is due, take one signal, keep the status true  7. every consumer ended and
 //!    drained  8. the bus ended, since without a consumer it drops what arrives  9. result
 //!
-//! Pauses and limits go by monotonic time; the clock is only written (`docs/spec/lark-inbox.md` 8).
+//! What arrives is stored by a worker of its own (`backlog`), so nothing the streams say waits for a lookup. Pauses and limits go by monotonic time; the clock is only written (`docs/spec/lark-inbox.md` 8).
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,6 +20,7 @@ use crate::contract::inbox::run_packet::{
 use crate::contract::inbox::stream::{EventKey, StreamCode, StreamStatus};
 use crate::contract::time::Timestamp;
 use crate::flow::inbox::ack::claim;
+use crate::flow::inbox::backlog::Backlog;
 use crate::flow::inbox::capture::Capture;
 use crate::flow::inbox::context::{BoundCollector, ContextArgs, Desk, Located};
 use crate::flow::inbox::error::InboxError;
@@ -27,7 +28,7 @@ use crate::flow::inbox::hole::Holes;
 use crate::flow::inbox::lane::{Lane, Member};
 use crate::flow::inbox::ports::Providers;
 use crate::port::clock::Clock;
-use crate::port::events::{ConsumerId, ConsumerSpec, EventStreams};
+use crate::port::events::{ConsumerId, ConsumerSpec, EventStreams, StreamSignal};
 use crate::store::document::collector_state::CollectorState;
 
 /// How often the status is written without a change.
@@ -36,6 +37,14 @@ const HEARTBEAT: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(10);
 /// How long a consumer may outlive its own time.
 const OVERTIME: Duration = Duration::from_secs(15);
+/// How long a consumer may take to be ready.
+const READY_LIMIT: Duration = Duration::from_secs(60);
+/// How often a working backlog is looked at.
+const BACKLOG_PACE: Duration = Duration::from_millis(200);
+/// The same, when nothing else is left to do.
+const DRAIN_PACE: Duration = Duration::from_millis(20);
+/// How long a stopped run goes on storing what had arrived; the rest is a known hole.
+const DRAIN_GRACE: Duration = Duration::from_secs(5);
 
 /// What is asked for.
 pub struct RunRequest<'a> {
@@ -56,19 +65,18 @@ pub fn run(
     let state = CollectorState::of_project(&located.project);
     let now = desk.now.to_string();
     let _held = state.lock_run(&claim("collector-run", &now))?;
-    let seen = state.read_status()?;
+    // The file is a report: one that cannot be read stops nobody, and the newest stored event is the sign of life then.
+    let seen = state.read_status().unwrap_or_default();
     let holes = Holes::new(&collector)?;
-    holes.open_since(seen.as_ref().and_then(|seen| seen.updated_at), desk.now)?;
+    holes.open_since(seen.as_ref(), desk.now)?;
     let cwd = state
         .working_folder()
         .map_err(crate::store::StoreError::write)?;
     let program = Some(collector.config.program.clone());
     let mut streams = providers.streams(program.clone(), profile.clone(), cwd);
     let channel = providers.channel(program);
-    let chats: Vec<ChatId> = collector
-        .enabled()
-        .filter_map(|route| route.route.as_ref().map(|route| route.chat.clone()))
-        .collect();
+    let backlog = Backlog::default();
+    let capture = Capture::new(&collector, channel.as_ref(), profile)?;
     let mut run = Run {
         collector: &collector,
         located: &located,
@@ -76,32 +84,48 @@ pub fn run(
         state: &state,
         holes,
         streams: streams.as_mut(),
-        chats,
-        capture: Capture::new(&collector, channel.as_ref(), profile)?,
+        chats: chats(&collector),
+        backlog: &backlog,
         lanes: lanes(&collector),
-        health: SourceHealth {
-            ready: false,
-            healthy: true,
-            status: StreamStatus::Starting,
-            code: None,
-            losses: 0,
-            reconnects: 0,
-        },
+        health: health_at_start(seen.as_ref()),
         outage_until: None,
         restart_pending: false,
         stopping: false,
         budget_spent: false,
         last_event_at: None,
         last_loss_at: None,
+        lost_at: None,
+        manned_until: None,
         written: None,
         callbacks: CallbackCounts::default(),
     };
     run.write_status(true)?;
     run.end_left(seen.as_ref());
-    let ended = run.work();
-    run.close();
+    let (ended, capture) = run.beside_worker(capture);
     ended?;
-    Ok((run.result().packet(), activation))
+    Ok((run.result(&capture).packet(), activation))
+}
+
+/// Lets the worker end whatever happens: a scope waits for it.
+struct Closing<'a>(&'a Backlog);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.close(true);
+    }
+}
+
+/// A start heals nothing: what was lost is lost until an event arrives.
+fn health_at_start(seen: Option<&SeenStatus>) -> SourceHealth {
+    let lost = seen.filter(|seen| seen.source_healthy == Some(false));
+    SourceHealth {
+        ready: false,
+        healthy: lost.is_none(),
+        status: StreamStatus::Starting,
+        code: lost.and_then(|seen| StreamCode::named(seen.error_code.as_deref()?)),
+        losses: 0,
+        reconnects: 0,
+    }
 }
 
 fn check(desk: &Desk<'_>, collector: &BoundCollector) -> Result<ProfileName, InboxError> {
@@ -121,6 +145,13 @@ fn check(desk: &Desk<'_>, collector: &BoundCollector) -> Result<ProfileName, Inb
     Ok(profile.profile.clone())
 }
 
+fn chats(collector: &BoundCollector) -> Vec<ChatId> {
+    let routes = collector.enabled();
+    routes
+        .filter_map(|route| route.route.as_ref().map(|route| route.chat.clone()))
+        .collect()
+}
+
 fn lanes(collector: &BoundCollector) -> Vec<Lane> {
     let mut lanes = vec![Lane::new(EventKey::Message)];
     if collector.config.operation_callbacks {
@@ -137,7 +168,7 @@ pub(super) struct Run<'a> {
     pub(super) holes: Holes,
     pub(super) streams: &'a mut dyn EventStreams,
     pub(super) chats: Vec<ChatId>,
-    pub(super) capture: Capture<'a>,
+    pub(super) backlog: &'a Backlog,
     pub(super) lanes: Vec<Lane>,
     pub(super) health: SourceHealth,
     pub(super) outage_until: Option<Duration>,
@@ -147,11 +178,30 @@ pub(super) struct Run<'a> {
     pub(super) budget_spent: bool,
     pub(super) last_event_at: Option<Timestamp>,
     pub(super) last_loss_at: Option<Timestamp>,
+    /// The same by monotonic time: an event that came before heals nothing.
+    pub(super) lost_at: Option<Duration>,
+    /// Since then no consumer of messages is there that we did not ask to end.
+    pub(super) manned_until: Option<Timestamp>,
     pub(super) written: Option<Duration>,
     pub(super) callbacks: CallbackCounts,
 }
 
 impl Run<'_> {
+    /// Works to the end while a worker stores what arrives, and gives back what the worker counted.
+    fn beside_worker<'c>(&mut self, capture: Capture<'c>) -> (Result<(), InboxError>, Capture<'c>) {
+        let backlog = self.backlog;
+        let (ended, capture) = std::thread::scope(|scope| {
+            let _closing = Closing(backlog);
+            let worker = scope.spawn(|| backlog.work(capture));
+            let ended = self.work().and_then(|()| self.drain());
+            self.close();
+            backlog.close(true);
+            (ended, worker.join())
+        });
+        let capture = capture.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (ended, capture)
+    }
+
     pub(super) fn now(&self) -> Timestamp {
         self.request.clock.now()
     }
@@ -193,8 +243,29 @@ impl Run<'_> {
             if let Some(signal) = self.streams.next(wait) {
                 self.take(signal)?;
             }
+            self.look_at_backlog()?;
             self.look_at_times()?;
         }
+    }
+
+    /// Stores what had arrived before the last consumer ended; a stop gives it little time.
+    fn drain(&mut self) -> Result<(), InboxError> {
+        let mut until = self.stopping.then(|| self.streams.elapsed() + DRAIN_GRACE);
+        while self.backlog.oldest().is_some() {
+            let now = self.streams.elapsed();
+            if until.is_some_and(|until| until <= now) {
+                break;
+            }
+            if let Some(StreamSignal::Stop) = self.streams.next(DRAIN_PACE) {
+                until.get_or_insert(now + DRAIN_GRACE);
+            }
+            self.look_at_backlog()?;
+            let written = self.written.unwrap_or_default();
+            if now.saturating_sub(written) >= HEARTBEAT {
+                self.write_status(true)?;
+            }
+        }
+        self.look_at_backlog()
     }
 
     fn is_over(&self) -> bool {
@@ -281,6 +352,8 @@ impl Run<'_> {
     fn wait(&self) -> Duration {
         let now = self.streams.elapsed();
         let times = self.lanes.iter().flat_map(|lane| {
+            let is_open = |member: &&Member| member.kill_at.is_none();
+            let limits = lane.members.iter().filter(is_open).map(limit);
             let retry = lane
                 .retry_at
                 .filter(|_| !self.restart_pending && !self.stopping);
@@ -290,6 +363,7 @@ impl Run<'_> {
                 .into_iter()
                 .chain(rollover)
                 .chain(kills)
+                .chain(limits)
                 .collect::<Vec<_>>()
         });
         let heartbeat = self.written.map_or(now, |written| written + HEARTBEAT);
@@ -298,7 +372,9 @@ impl Run<'_> {
             .chain([heartbeat])
             .min()
             .unwrap_or(heartbeat);
-        next.saturating_sub(now).min(HEARTBEAT)
+        let is_working = self.backlog.oldest().is_some() || self.holes.is_waiting();
+        let most = if is_working { BACKLOG_PACE } else { HEARTBEAT };
+        next.saturating_sub(now).min(most)
     }
 
     fn rolls_over(&self, lane: &Lane) -> bool {
@@ -312,6 +388,7 @@ impl Run<'_> {
     /// What is due by time alone.
     fn look_at_times(&mut self) -> Result<(), InboxError> {
         let now = self.streams.elapsed();
+        self.holes.flush()?;
         for lane in &mut self.lanes {
             lane.settle(now);
         }
@@ -353,7 +430,8 @@ impl Run<'_> {
     fn kill_late(&mut self, now: Duration) {
         let mut late = Vec::new();
         for member in self.lanes.iter().flat_map(|lane| &lane.members) {
-            let overdue = now > member.started + member.timeout + OVERTIME && !member.stopping;
+            // Asked once; one that does not even end then is killed.
+            let overdue = now >= limit(member) && !member.stopping && member.kill_at.is_none();
             if overdue || member.kill_at.is_some_and(|at| at <= now) {
                 late.push((member.id, overdue));
             }
@@ -395,10 +473,28 @@ impl Run<'_> {
             member.kill_at = Some(kill_at);
             self.streams.terminate(id);
         }
+        self.note_manning();
     }
 
-    /// After the last consumer: the bus goes too, and the status says that nothing runs.
+    /// Notes since when nobody listens to messages.
+    pub(super) fn note_manning(&mut self) {
+        let is_manned = self
+            .lanes
+            .iter()
+            .any(|lane| lane.key == EventKey::Message && lane.is_ready());
+        self.manned_until = match is_manned {
+            true => None,
+            false => self.manned_until.or_else(|| Some(self.now())),
+        };
+    }
+
+    /// The status says that nothing runs, and since when; after that the last consumers and the bus go. What arrived and is not stored
+    /// becomes a hole.
     fn close(&mut self) {
+        self.manned_until.get_or_insert(self.request.clock.now());
+        if let Some(oldest) = self.backlog.oldest() {
+            let _ = self.holes.unstored(oldest.at);
+        }
         let ids: Vec<ConsumerId> = self
             .lanes
             .iter()
@@ -409,9 +505,9 @@ impl Run<'_> {
             self.streams.kill(id);
         }
         self.lanes.iter_mut().for_each(|lane| lane.members.clear());
-        self.streams.stop_bus();
         self.health.ready = false;
         let _ = self.write_status(false);
+        self.streams.stop_bus();
     }
 
     pub(super) fn write_status(&mut self, running: bool) -> Result<(), InboxError> {
@@ -428,6 +524,11 @@ impl Run<'_> {
             .iter()
             .map(|lane| (lane.key, lane.pids()))
             .filter(|(_, pids)| !pids.is_empty());
+        let sign = match self.manned_until.filter(|_| !running) {
+            Some(until) => until.min(instant),
+            None => instant,
+        };
+        let oldest = self.backlog.oldest();
         let status = SourceStatus {
             running,
             health: self.health,
@@ -441,28 +542,37 @@ impl Run<'_> {
             consumer_pids: pids.collect(),
             route_count: self.collector.routes.len(),
             disabled_route_count: self.collector.disabled_keys().len(),
-            updated_at: instant,
+            drained_at: oldest.map_or(sign, |oldest| oldest.at.min(sign)),
+            updated_at: sign,
         };
         self.written = Some(now);
         self.state.write_status(&status)?;
         Ok(())
     }
 
-    fn result(&self) -> RunResult {
+    fn result(&self, capture: &Capture<'_>) -> RunResult {
         RunResult {
             has_routes: self.collector.config.has_routes,
             budget_spent: self.budget_spent,
             health: self.health,
-            counts: self.capture.counts(),
+            counts: capture.counts(),
             routes: self.collector.routes.len(),
-            routed_routes: self.capture.touched_routes(),
-            identity_checked: self.capture.own_app().was_asked(),
-            identity_verified: self.capture.own_app().is_known(),
+            routed_routes: capture.touched_routes(),
+            identity_checked: capture.own_app().was_asked(),
+            identity_verified: capture.own_app().is_known(),
             callbacks: self
                 .collector
                 .config
                 .operation_callbacks
                 .then_some(self.callbacks),
         }
+    }
+}
+
+/// When a consumer should have ended by itself, or should have been ready.
+fn limit(member: &Member) -> Duration {
+    match member.ready_since {
+        Some(_) => member.started + member.timeout + OVERTIME,
+        None => member.started + READY_LIMIT.min(member.timeout + OVERTIME),
     }
 }

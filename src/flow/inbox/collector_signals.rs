@@ -8,6 +8,7 @@ use crate::contract::inbox::stream::{
     ConsumerEnd, EventKey, SourceState, StreamCode, StreamStatus,
 };
 use crate::contract::time::Timestamp;
+use crate::flow::inbox::backlog::Arrival;
 use crate::flow::inbox::collector_run::Run;
 use crate::flow::inbox::error::InboxError;
 use crate::kernel::inbox::live::{self, Circumstances};
@@ -45,15 +46,33 @@ impl Run<'_> {
         if self.key_of(id) == Some(EventKey::Callback) {
             return self.callback(&event);
         }
-        let streams = &*self.streams;
-        let pause = |duration| streams.pause(duration);
-        if !self.capture.take(event, &pause)? {
+        let arrival = Arrival {
+            at: self.now(),
+            elapsed: self.streams.elapsed(),
+        };
+        self.holes.alive(arrival.at);
+        if !self.backlog.put(arrival, event) {
+            self.holes.warned(arrival.at)?;
+        }
+        Ok(())
+    }
+
+    /// What the worker did meanwhile: an event that came after the last loss heals the source, a failure ends the run.
+    pub(super) fn look_at_backlog(&mut self) -> Result<(), InboxError> {
+        if let Some(error) = self.backlog.failure() {
+            self.health.healthy = false;
+            self.health.code = Some(StreamCode::CaptureFailed);
+            return Err(error);
+        }
+        let Some(arrival) = self.backlog.heard() else {
+            return Ok(());
+        };
+        let was_silent = self.last_event_at.is_none();
+        self.last_event_at = self.last_event_at.max(Some(arrival.at));
+        let is_after_loss = self.lost_at.is_none_or(|lost| arrival.elapsed > lost);
+        if !is_after_loss || self.outage_until.is_some() {
             return Ok(());
         }
-        let now = self.now();
-        let was_silent = self.last_event_at.is_none();
-        self.last_event_at = Some(now);
-        self.holes.alive(now);
         if let Some(lane) = self
             .lanes
             .iter_mut()
@@ -61,14 +80,12 @@ impl Run<'_> {
         {
             lane.losses = 0;
         }
-        if self.outage_until.is_none()
-            && self.health.code.take().is_some()
-                | !std::mem::replace(&mut self.health.healthy, true)
-                | was_silent
-        {
-            return self.write_status(true);
+        let was_lost =
+            self.health.code.take().is_some() | !std::mem::replace(&mut self.health.healthy, true);
+        match was_lost || was_silent {
+            true => self.write_status(true),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// A typed callback proves that the listener is registered; without an executor of operations each is refused by its code.
@@ -99,6 +116,7 @@ impl Run<'_> {
             self.callbacks.ready = true;
             return self.write_status(true);
         }
+        self.manned_until = None;
         let old: Vec<ConsumerId> = lane
             .members
             .iter()
@@ -136,6 +154,17 @@ impl Run<'_> {
         self.count_loss(EventKey::Message, StreamCode::SourceDisconnected, now);
         self.health.ready = false;
         self.holes.disconnected(now)?;
+        // A connection that comes and goes without ever bringing an event spends the same budget.
+        for lane in &mut self.lanes {
+            if lane.key == EventKey::Message && lane.losses > live::RETRY_BUDGET {
+                lane.is_over = true;
+                lane.retry_at = None;
+                self.budget_spent = true;
+            }
+        }
+        if self.budget_spent {
+            self.end_members();
+        }
         self.write_status(true)
     }
 
@@ -171,6 +200,7 @@ impl Run<'_> {
         };
         let judged = live::judge(end, circumstances);
         self.refresh_ready();
+        self.note_manning();
         match (judged.status, judged.loss) {
             (StreamStatus::Stopped, _) => self.stopped(),
             (StreamStatus::ConfigurationRemoved, _) => {
@@ -286,6 +316,7 @@ impl Run<'_> {
             self.health.code = Some(code);
             self.health.healthy = false;
             self.last_loss_at = Some(now);
+            self.lost_at = Some(self.streams.elapsed());
         }
     }
 }

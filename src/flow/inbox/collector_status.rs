@@ -31,7 +31,7 @@ pub fn run(
         desk.open_collector(args, &[Permission::CollectorManage])?;
     let config = &collector.config;
     let state = CollectorState::of_project(&located.project);
-    let seen = state.read_status()?.unwrap_or_default();
+    let seen = state.read_status().unwrap_or_default().unwrap_or_default();
     let installed = installed_path(&collector).exists();
     let active = installed && supervisor.is_active(config.supervisor, &config.service_name);
     let program = providers.locate(&config.program).is_some();
@@ -42,7 +42,9 @@ pub fn run(
     };
     let evidence = Evidence::of(&collector)?;
     let is_stale = seen.is_stale(desk.now);
-    let says_unhealthy = !is_stale && seen.source_healthy == Some(false);
+    // A consumer that was never ready says nothing yet, least of all that its source is healthy.
+    let is_starting = seen.running && seen.stream_status.as_deref() == Some("starting");
+    let says_unhealthy = !is_stale && (seen.source_healthy == Some(false) || is_starting);
     let healthy =
         config.enabled && program && installed && active && bus != Some(false) && !says_unhealthy;
     let mut packet = json!({

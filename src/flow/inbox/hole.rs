@@ -1,8 +1,10 @@
 //! Keeping the possible holes of a live stream: opened when one can be, closed when the stream stands again.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 
 use crate::contract::inbox::gap::GapRow;
+use crate::contract::inbox::run_packet::SeenStatus;
 use crate::contract::time::Timestamp;
 use crate::flow::inbox::context::BoundCollector;
 use crate::flow::inbox::error::InboxError;
@@ -14,11 +16,27 @@ use crate::store::inbox::Inbox;
 const UNNOTICED: i64 = 120;
 /// A warning speaks of what was just lost, in seconds.
 const WARNED: i64 = 60;
+/// How often warnings are written, in seconds.
+const WARNING_PACE: i64 = 5;
 
 /// The holes of all enabled routes.
 pub(super) struct Holes {
     routes: Vec<(String, Inbox)>,
     last_sign: Cell<Option<Timestamp>>,
+    /// What is not written yet, because a store was busy; in order.
+    waiting: RefCell<VecDeque<Change>>,
+    last_warning: Cell<Option<Timestamp>>,
+}
+
+/// One change of the holes of one route.
+struct Change {
+    route: usize,
+    what: What,
+}
+
+enum What {
+    Add(GapRow),
+    Close(Timestamp),
 }
 
 impl Holes {
@@ -32,25 +50,43 @@ impl Holes {
         Ok(Self {
             routes: routes.collect::<Result<_, InboxError>>()?,
             last_sign: Cell::new(None),
+            waiting: RefCell::default(),
+            last_warning: Cell::new(None),
         })
     }
 
-    /// Opens a hole since the newest sign of life of an earlier run; without one there was nothing to miss.
+    /// Opens a hole since the last sign of life of an earlier run. That is the instant before which everything that arrived is stored; of
+    /// a run that was killed nobody knows how long its connection had been dead. Without any sign there was nothing to miss.
     pub(super) fn open_since(
         &self,
-        updated: Option<Timestamp>,
+        seen: Option<&SeenStatus>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        for (key, store) in &self.routes {
-            let event = store
-                .newest_live_millis(key)?
-                .and_then(|millis| Timestamp::from_unix(millis.div_euclid(1000)));
-            let Some(since) = updated.max(event).filter(|since| *since < now) else {
-                continue;
+        let sign = seen.and_then(|seen| {
+            let drained = seen.drained_at.or(seen.updated_at)?;
+            let sign = seen
+                .updated_at
+                .map_or(drained, |updated| updated.min(drained));
+            let unnoticed = if seen.running { UNNOTICED } else { 0 };
+            sign.plus_seconds(-unnoticed)
+        });
+        for (route, (key, store)) in self.routes.iter().enumerate() {
+            let since = match sign {
+                Some(sign) => Some(sign),
+                None => store
+                    .newest_live_millis(key)?
+                    .and_then(|millis| Timestamp::from_unix(millis.div_euclid(1000))),
             };
-            self.add(key, store, (since, None), "not_running")?;
+            if let Some(since) = since.filter(|since| *since < now) {
+                self.add(route, (since, None), "not_running");
+            }
         }
-        Ok(())
+        self.flush()
+    }
+
+    /// Opens a hole for what arrived and is not stored: the run ends without it.
+    pub(super) fn unstored(&self, since: Timestamp) -> Result<(), StoreError> {
+        self.open(since, None, "not_running")
     }
 
     /// Remembers that the stream showed a sign of life.
@@ -77,19 +113,50 @@ impl Holes {
     }
 
     pub(super) fn warned(&self, now: Timestamp) -> Result<(), StoreError> {
+        // A flood of warnings is one hole: only the first and one every few seconds are written.
+        if let Some(last) = self.last_warning.get()
+            && now.seconds_since(last) < WARNING_PACE
+        {
+            return Ok(());
+        }
+        self.last_warning.set(Some(now));
         self.open(
             now.plus_seconds(-WARNED).unwrap_or(now),
-            Some(now),
+            now.plus_seconds(WARNING_PACE).or(Some(now)),
             "warning",
         )
     }
 
     /// Closes what is open: the stream stands again.
     pub(super) fn close(&self, now: Timestamp) -> Result<(), StoreError> {
-        for (key, store) in &self.routes {
-            if store.gaps(key)?.iter().any(|row| row.ended_at.is_none()) {
-                store.change_gaps(key, |rows| gaps::closed(rows, now))?;
-            }
+        for route in 0..self.routes.len() {
+            let what = What::Close(now);
+            self.waiting.borrow_mut().push_back(Change { route, what });
+        }
+        self.flush()
+    }
+
+    /// Tells whether something is still to be written.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.waiting.borrow().is_empty()
+    }
+
+    /// Writes what waits; a busy store leaves the rest for the next time.
+    pub(super) fn flush(&self) -> Result<(), StoreError> {
+        let mut waiting = self.waiting.borrow_mut();
+        while let Some(change) = waiting.front() {
+            let (key, store) = &self.routes[change.route];
+            let done = match &change.what {
+                What::Add(row) => store
+                    .change_gaps(key, |rows| gaps::with_row(rows, row.clone()))
+                    .map(drop),
+                What::Close(at) => close(store, key, *at),
+            };
+            match done {
+                Ok(()) => waiting.pop_front(),
+                Err(StoreError::Busy) => return Ok(()),
+                Err(error) => return Err(error),
+            };
         }
         Ok(())
     }
@@ -100,26 +167,27 @@ impl Holes {
         until: Option<Timestamp>,
         reason: &str,
     ) -> Result<(), StoreError> {
-        for (key, store) in &self.routes {
-            self.add(key, store, (since, until), reason)?;
+        for route in 0..self.routes.len() {
+            self.add(route, (since, until), reason);
         }
-        Ok(())
+        self.flush()
     }
 
-    fn add(
-        &self,
-        key: &str,
-        store: &Inbox,
-        (since, until): (Timestamp, Option<Timestamp>),
-        reason: &str,
-    ) -> Result<(), StoreError> {
+    fn add(&self, route: usize, (since, until): (Timestamp, Option<Timestamp>), reason: &str) {
         let row = GapRow {
-            route_key: key.to_owned(),
+            route_key: self.routes[route].0.clone(),
             started_at: since,
             ended_at: until,
             reason: reason.to_owned(),
         };
-        store.change_gaps(key, |rows| gaps::with_row(rows, row))?;
-        Ok(())
+        let what = What::Add(row);
+        self.waiting.borrow_mut().push_back(Change { route, what });
     }
+}
+
+fn close(store: &Inbox, key: &str, at: Timestamp) -> Result<(), StoreError> {
+    if store.gaps(key)?.iter().any(|row| row.ended_at.is_none()) {
+        store.change_gaps(key, |rows| gaps::closed(rows, at))?;
+    }
+    Ok(())
 }

@@ -3,6 +3,7 @@
 //! Every command finds its configuration, then asks for the right to run, then opens what it needs. A preview changes nothing.
 
 pub mod ack;
+mod backlog;
 mod capture;
 pub mod catch_up;
 pub mod collector_run;

