@@ -81,10 +81,10 @@ impl Desk {
             ],
             &self.config,
         );
+        let (mut is_asked, before) = (false, self.lark.count("event consume"));
         let mut child = run.command().spawn().expect("the collector starts");
-        let mut is_asked = false;
         while child.try_wait().expect("a child").is_none() {
-            if !is_asked && self.lark.count("event consume") >= 2 {
+            if !is_asked && self.lark.count("event consume") >= before + 2 {
                 is_asked = true;
                 let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).expect("a pid"));
                 nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).expect("it lives");
@@ -386,4 +386,69 @@ fn a_changed_binding_stops_before_the_provider_is_asked() {
         .filter(|call| call["command"] != "version")
         .collect();
     assert_eq!(later, Vec::<Value>::new());
+}
+
+/// Lines that were read and not stored when the run was killed lie inside the hole that the next run opens.
+#[test]
+fn a_run_killed_over_unstored_events_leaves_a_hole_that_history_closes() {
+    let desk = Desk::new(0);
+    let events: Vec<Value> = (0..3)
+        .map(|index| {
+            let id = format!("om_zqph{index}");
+            desk.lark
+                .seed(&id, "words", 1_789_721_990 + index, json!({}));
+            live(&id, json!({}))
+        })
+        .collect();
+    desk.lark
+        .faults(json!([{"on": "im +messages-mget", "do": "hang"}]));
+    let script = json!({"events": events, "live": true});
+    desk.lark
+        .edit(|state| state["streams"] = json!({"im.message.receive_v1": script}));
+    let words = ["collector-run", "--lark-cli-executable", "lark-cli"];
+    let run = desk.lark.inbox(&words, &desk.config);
+    let mut child = run.command().spawn().expect("the collector starts");
+    while desk.lark.count("im +messages-mget") == 0 {
+        assert!(child.try_wait().expect("a child").is_none(), "it runs");
+        std::thread::yield_now();
+    }
+    child.kill().expect("killed");
+    child.wait().expect("gone");
+    desk.lark.faults(json!([]));
+    let packet = desk.listen(json!({"end": {"reason": "timeout"}}));
+    holds(&packet, &json!({"ok": true, "captured_count": 0}));
+    let gap = |desk: &Desk| {
+        let packet = desk
+            .lark
+            .inbox(&["collector-status"], &desk.config)
+            .packet();
+        packet["history_gap"].clone()
+    };
+    holds(
+        &gap(&desk),
+        &json!({"open_count": 1, "since": "2026-09-18T08:58:00Z"}),
+    );
+    holds(
+        &desk.catch_up("50"),
+        &json!({"ok": true, "status": "history_complete", "accepted_count": 3}),
+    );
+    holds(&gap(&desk), &json!({"open_count": 0}));
+}
+
+#[test]
+fn a_restart_heals_no_lost_source() {
+    let desk = Desk::new(0);
+    desk.listen(json!({"end": {"reason": "signal"}}));
+    let packet = desk.listen(json!({"end": {"reason": "timeout"}}));
+    holds(
+        &packet,
+        &json!({"error_code": "lark_event_source_disconnected", "source_healthy": false}),
+    );
+    desk.lark.seed("om_zqplive", "words", BASE, json!({}));
+    let packet = desk
+        .listen(json!({"events": [live("om_zqplive", json!({}))], "end": {"reason": "timeout"}}));
+    holds(
+        &packet,
+        &json!({"error_code": null, "source_healthy": true}),
+    );
 }
