@@ -3,7 +3,7 @@
 use super::args::lark_inbox::{
     CollectorArgs, CollectorRunArgs, DocumentArgs, LarkInboxCommand as Command, ReconcileArgs,
 };
-use super::lark_inbox::{Answer, PROVIDERS, mode, packet};
+use super::inbox_reply::{Answer, PROVIDERS, mode, packet};
 use crate::compose::{self, SUPERVISOR};
 use crate::contract::inbox::fault::InboxFault;
 use crate::flow::inbox::collector_run::{self, RunRequest};

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::args::Global;
 use super::args::lark_inbox::{
@@ -10,6 +10,7 @@ use super::args::lark_inbox::{
     ProgramFlags,
 };
 use super::emit::Reply;
+use super::inbox_reply::{Answer, PROVIDERS, activated, mode, packet};
 use super::lark_collector;
 use crate::compose::{self, InboxProviders};
 use crate::contract::extension::Activation;
@@ -23,11 +24,6 @@ use crate::flow::place::Place;
 
 /// The largest batch of events that is read, in bytes.
 const MAX_INPUT: u64 = 256 << 20;
-/// The usual program, where the configuration names none.
-pub(super) const PROVIDERS: InboxProviders = compose::providers(None, None);
-
-pub(super) type Answer = Result<Value, InboxError>;
-
 /// Runs one inbox command.
 pub(super) fn run(args: &LarkInboxArgs, global: &Global) -> Reply {
     let place = match Place::locate(global.registry.as_deref(), global.runtime_root.as_deref()) {
@@ -175,22 +171,6 @@ fn context(flags: &ContextFlags) -> ContextArgs {
         goal_id: flags.goal_id.clone(),
         agent_id: flags.agent_id.clone(),
     }
-}
-
-pub(super) const fn mode(execute: bool) -> Mode {
-    Mode::of_switch(execute)
-}
-
-pub(super) fn packet((packet, activation): (impl serde::Serialize, Activation)) -> Answer {
-    Ok(activated(json!(packet), &activation))
-}
-
-/// A successful packet names the right it ran under.
-fn activated(mut packet: Value, activation: &Activation) -> Value {
-    if packet["ok"] == json!(true) {
-        packet["extension_activation"] = json!(activation);
-    }
-    packet
 }
 
 fn standard_input() -> Result<Vec<u8>, InboxFault> {

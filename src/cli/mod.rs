@@ -11,6 +11,7 @@ mod generate;
 mod goal;
 mod goal_channel;
 mod handoff;
+mod inbox_reply;
 mod input;
 mod kernel_reply;
 mod lark_collector;

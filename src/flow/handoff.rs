@@ -25,7 +25,8 @@ use crate::failpoint::Point;
 use crate::kernel::handoff::{self as decide, Adoption, NoteState, Seal, Watch};
 use crate::kernel::todo::{self as rules, LeaseProof};
 use crate::store::StoreError;
-use crate::store::state::{GoalTx, Receipt, Rows, Writer};
+use crate::store::rows::{Receipt, Rows};
+use crate::store::state::{GoalTx, Writer};
 use crate::workspace::contained;
 
 /// Which Todo, who acts and in which session.

@@ -13,7 +13,7 @@ use crate::kernel::hooks::{self, Dispatch, HOOK_ID, Profile, Source};
 use crate::kernel::intent;
 use crate::store::StoreError;
 use crate::store::journal::hook::HookReceipt;
-use crate::store::state::Rows;
+use crate::store::rows::Rows;
 
 const MAX_ATTEMPTS: i64 = 10_000;
 

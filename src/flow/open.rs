@@ -17,7 +17,8 @@ use crate::kernel::quota::snapshot::Places;
 use crate::store::StoreError;
 use crate::store::document::registry::{self, Registry, RegistryError};
 use crate::store::lock::{Claim, Policy};
-use crate::store::state::{GoalTx, Head, Reader, Store, Writer};
+use crate::store::rows::Head;
+use crate::store::state::{GoalTx, Reader, Store, Writer};
 use crate::workspace::Workspace;
 
 /// What a flow answers: a packet, or a refusal.

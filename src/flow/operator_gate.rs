@@ -15,7 +15,7 @@ use crate::contract::ids::{AgentId, GoalId};
 use crate::store::document::registry::Registry;
 use crate::store::journal::gate::GateDecision;
 use crate::store::journal::run::RunKey;
-use crate::store::state::Rows;
+use crate::store::rows::Rows;
 
 /// A decision as it is asked for.
 #[derive(Clone, Debug)]

@@ -21,7 +21,8 @@ use crate::kernel::quota::snapshot::{Question, STANDARD_CAPABILITIES, Spent};
 use crate::store::document::registry::Registry;
 use crate::store::journal::run::RunKey;
 use crate::store::journal::settlement::{Spend, Writeback};
-use crate::store::state::{GoalTx, Reader, Rows, Store};
+use crate::store::rows::Rows;
+use crate::store::state::{GoalTx, Reader, Store};
 
 /// One spend as the command line asks for it.
 #[derive(Clone, Debug)]

@@ -25,7 +25,8 @@ use crate::kernel::quota::packet as quota_packet;
 use crate::kernel::quota::snapshot::{Question, STANDARD_CAPABILITIES};
 use crate::kernel::refresh::{self, Committed, Content, Link, Recovery, SinkDecision, SinkRequest};
 use crate::store::journal::settlement::ExternalDelivery;
-use crate::store::state::{Rows, Writer};
+use crate::store::rows::Rows;
+use crate::store::state::Writer;
 
 /// The way a Turn is closed when its todo is blocked.
 pub const BLOCKED_CLOSEOUT: &str = "typed_blocked_writeback_no_spend";

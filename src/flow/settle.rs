@@ -16,7 +16,8 @@ use crate::kernel::quota::snapshot::{Question, Spent};
 use crate::store::StoreError;
 use crate::store::journal::run::RunKey;
 use crate::store::journal::settlement::{Spend, Writeback};
-use crate::store::state::{GoalTx, Rows};
+use crate::store::rows::Rows;
+use crate::store::state::GoalTx;
 
 /// Where a Turn's settlement stands.
 #[derive(Clone, Debug)]

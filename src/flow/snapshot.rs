@@ -10,7 +10,7 @@ use crate::kernel::intent;
 use crate::kernel::quota::frontier;
 use crate::kernel::quota::snapshot::{Question, Snapshot, Spent, TurnFacts};
 use crate::store::StoreError;
-use crate::store::state::{Rows, micros};
+use crate::store::rows::{Rows, micros};
 
 /// The snapshot of a goal, from its rows; a goal without rows has nothing in it.
 pub fn take(place: &Place, rows: Option<Rows<'_>>, question: &Question) -> Answer<Snapshot> {

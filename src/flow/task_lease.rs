@@ -12,7 +12,7 @@ use crate::contract::ids::{AgentId, GoalId, TodoId};
 use crate::contract::lease::Lease;
 use crate::contract::todo::Status;
 use crate::kernel::lease::{self, Acquire, Proof, Stored};
-use crate::store::state::Rows;
+use crate::store::rows::Rows;
 
 /// What is asked for.
 #[derive(Clone, Debug)]

@@ -14,7 +14,8 @@ use crate::contract::todo::{Role, Status, Todo};
 use crate::kernel::todo::{self, Completion, Continuation, LeaseProof, Update};
 use crate::store::StoreError;
 use crate::store::journal::gate::GateDecision;
-use crate::store::state::{GoalTx, Head, Rows};
+use crate::store::rows::{Head, Rows};
+use crate::store::state::GoalTx;
 
 /// A todo as it is asked for.
 #[derive(Clone, Debug)]

@@ -15,3 +15,4 @@ pub(crate) mod report;
 pub(crate) mod report_text;
 pub(crate) mod runnable;
 pub(crate) mod shape;
+pub(crate) mod symbol;

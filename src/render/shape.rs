@@ -5,9 +5,9 @@
 
 use chrono::{DateTime, Datelike, TimeDelta, Utc};
 
-use super::html::{colour, symbol};
 use super::labels::{Labels, kind_index};
 use super::page::{Days, LegendEntry, Shape};
+use super::symbol::{colour, symbol};
 use crate::contract::periodic_report::document::GivenDocument;
 use crate::contract::periodic_report::item::Item;
 use crate::contract::periodic_report::vocabulary::ContentKind;

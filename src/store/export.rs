@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::StoreError;
 use super::lock::{self, Claim, Export, Policy};
 use super::private_file;
-use super::state::{Rows, line_bytes};
+use super::rows::{Rows, line_bytes};
 use crate::contract::digest;
 use crate::contract::ids::GoalId;
 use crate::contract::json;

@@ -8,7 +8,7 @@
 //! | `inbox` | the database of one inbox and its exports |
 //! | `lock` | advisory locks in one fixed order |
 //! | `backup` | copies of all of it in one folder, proved and brought back |
-//! | `state`, `journal` | the state store: one transaction per mutation of one goal, and its rows |
+//! | `state`, `rows`, `journal` | the state store: one transaction per mutation of one goal, and its rows |
 //! | `export` | readable copies of event and run rows, rebuilt at need and never read |
 //! | `schema` | the tables of the state store, as an append-only list of migrations |
 //!
@@ -25,6 +25,7 @@ pub mod lock;
 pub mod maintenance;
 pub mod private_file;
 pub mod report_folder;
+pub mod rows;
 pub mod schema;
 mod soundness;
 pub mod state;

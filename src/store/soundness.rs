@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::StoreError;
 use super::database::{self, Migrations};
-use super::state::checked;
+use super::rows::checked;
 use crate::contract::json;
 
 /// Checks pages, tables, JSON bodies and digests; the first fault is the error.

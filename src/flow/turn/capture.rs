@@ -20,7 +20,8 @@ use crate::kernel::turn::journal::Journal;
 use crate::store::StoreError;
 use crate::store::document::capture::{self, Found};
 use crate::store::journal::turn::{CaptureRow, TurnRow};
-use crate::store::state::{Rows, Writer};
+use crate::store::rows::Rows;
+use crate::store::state::Writer;
 
 /// A capture that was read and verified.
 pub struct Verified {

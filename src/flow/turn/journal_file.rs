@@ -24,7 +24,8 @@ use crate::store::journal::settlement::Admission;
 use crate::store::journal::turn::TurnRow;
 use crate::store::lock::{self, Claim, Held, Lane, Policy, TurnJournal};
 use crate::store::private_file;
-use crate::store::state::{GoalTx, Rows, Writer};
+use crate::store::rows::Rows;
+use crate::store::state::{GoalTx, Writer};
 
 /// The file of a Turn.
 pub fn path(place: &Place, key: &TurnKey) -> PathBuf {

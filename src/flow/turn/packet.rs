@@ -10,7 +10,7 @@ use crate::flow::open::Answer;
 use crate::flow::settle;
 use crate::kernel::turn::journal::{Journal, Status};
 use crate::kernel::turn::recover::Recovery;
-use crate::store::state::Rows;
+use crate::store::rows::Rows;
 
 /// What this call did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

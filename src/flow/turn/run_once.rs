@@ -22,7 +22,7 @@ use crate::flow::{hooks, quota, settle};
 use crate::kernel::turn::plan::Route;
 use crate::kernel::turn::recover::{self, Recovery};
 use crate::store::lock::{Held, Lane};
-use crate::store::state::Rows;
+use crate::store::rows::Rows;
 
 /// One execution as it is asked for.
 #[derive(Clone, Debug)]

@@ -25,7 +25,8 @@ use crate::kernel::turn::admit as admission;
 use crate::kernel::turn::envelope::{self, CaptureRef};
 use crate::kernel::turn::journal::{Event, Journal};
 use crate::port::host::{HostCall, HostOutcome};
-use crate::store::state::{Reader, Rows};
+use crate::store::rows::Rows;
+use crate::store::state::Reader;
 use crate::workspace::env;
 
 /// Admits the Turn by today's state and anchors it; a refusal leaves the journal as it is.

@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 
 use crate::contract::ids::GoalId;
 use crate::store::StoreError;
-use crate::store::state::{GoalTx, Rows, object, stored_text};
+use crate::store::rows::{Rows, object, stored_text};
+use crate::store::state::GoalTx;
 
 /// One decision as it is written.
 #[derive(Clone, Debug)]

@@ -6,7 +6,8 @@ use serde_json::Value;
 use crate::contract::ids::{AgentId, GoalId};
 use crate::store::StoreError;
 use crate::store::database;
-use crate::store::state::{Rows, Writer, object, stored_text};
+use crate::store::rows::{Rows, object, stored_text};
+use crate::store::state::Writer;
 
 /// One receipt.
 #[derive(Clone, Debug, PartialEq)]

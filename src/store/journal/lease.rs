@@ -7,7 +7,8 @@ use crate::contract::ids::{GoalId, TodoId};
 use crate::contract::lease::Lease;
 use crate::contract::time::Timestamp;
 use crate::store::StoreError;
-use crate::store::state::{GoalTx, Rows, object, stored_text};
+use crate::store::rows::{Rows, object, stored_text};
+use crate::store::state::GoalTx;
 
 impl Rows<'_> {
     /// The lease of a todo, live or not.

@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 use crate::contract::ids::{AgentId, GoalId};
 use crate::contract::time::Timestamp;
 use crate::store::StoreError;
-use crate::store::state::{GoalTx, Rows, checked, free_after, micros, stored_text};
+use crate::store::rows::{Rows, checked, free_after, micros, stored_text};
+use crate::store::state::GoalTx;
 
 /// One stored run.
 #[derive(Clone, Debug, PartialEq)]

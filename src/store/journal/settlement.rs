@@ -7,7 +7,8 @@ use crate::contract::ids::{AgentId, GoalId, TurnInstanceId};
 use crate::contract::settlement::{Binding, SettlementIdentity};
 use crate::contract::time::Timestamp;
 use crate::store::StoreError;
-use crate::store::state::{EventRow, GoalTx, Rows, micros, object, stored_text};
+use crate::store::rows::{Rows, micros, object, stored_text};
+use crate::store::state::{EventRow, GoalTx};
 
 /// The admission of one Turn instance.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,7 +10,8 @@ use crate::contract::ids::{GoalId, TodoId};
 use crate::contract::time::Timestamp;
 use crate::contract::todo::{Role, Status, Todo};
 use crate::store::StoreError;
-use crate::store::state::{GoalTx, Rows, micros, object, stored_text};
+use crate::store::rows::{Rows, micros, object, stored_text};
+use crate::store::state::GoalTx;
 
 /// A stored todo with its own revision.
 #[derive(Clone, Debug, PartialEq)]

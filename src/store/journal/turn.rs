@@ -4,7 +4,8 @@ use rusqlite::{OptionalExtension, params};
 
 use crate::contract::ids::{AgentId, GoalId, TurnInstanceId, TurnKey};
 use crate::store::StoreError;
-use crate::store::state::{GoalTx, Rows};
+use crate::store::rows::Rows;
+use crate::store::state::GoalTx;
 
 /// One Turn.
 #[derive(Clone, Debug, PartialEq)]

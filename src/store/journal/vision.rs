@@ -7,7 +7,8 @@ use crate::contract::ids::{AgentId, GoalId, ReplanObligationId};
 use crate::contract::time::Timestamp;
 use crate::contract::vision::Vision;
 use crate::store::StoreError;
-use crate::store::state::{GoalTx, Rows, object, stored_text};
+use crate::store::rows::{Rows, object, stored_text};
+use crate::store::state::GoalTx;
 
 impl Rows<'_> {
     /// The newest vision of an agent.
