@@ -10,17 +10,19 @@ use crate::contract::ids::{AgentId, GoalId, ReplanObligationId, TodoId, TurnInst
 use crate::contract::packet::Refusal;
 use crate::contract::settlement::{Binding, SettlementIdentity};
 use crate::flow::Mode;
+use crate::flow::monitor_poll::{Poll, monitor_poll};
 use crate::flow::quota::{self, Ask, Capture};
-use crate::flow::quota_spend::{self, Poll, SpendRequest};
+use crate::flow::quota_ranking::ranking;
+use crate::flow::quota_spend::{self, SpendRequest};
 
 pub(super) fn run(args: &QuotaArgs, global: &Global) -> Reply {
     match &args.command {
         QuotaCommand::ShouldRun(args) => should_run(args, global),
         QuotaCommand::Status(args) => with_ports(global, "quota status", |ports| {
-            quota_spend::ranking(ports, "status", args.include_archived)
+            ranking(ports, "status", args.include_archived)
         }),
         QuotaCommand::Plan(args) => with_ports(global, "quota plan", |ports| {
-            quota_spend::ranking(ports, "plan", args.include_archived)
+            ranking(ports, "plan", args.include_archived)
         }),
         QuotaCommand::SpendSlot(args) => spend(args, global),
         QuotaCommand::VoidSlot(args) => with_ports(global, "quota void-slot", |ports| {
@@ -151,6 +153,6 @@ fn poll(args: &MonitorPollArgs, global: &Global) -> Reply {
         instance: args.turn_instance_id.clone(),
     };
     with_ports(global, "quota monitor-poll", |ports| {
-        quota_spend::monitor_poll(ports, Mode::of_switch(args.execute), &args.goal_id, &asked)
+        monitor_poll(ports, Mode::of_switch(args.execute), &args.goal_id, &asked)
     })
 }

@@ -13,7 +13,7 @@ use crate::contract::goal::Goal;
 use crate::contract::ids::GoalId;
 use crate::contract::maintenance::{DoctorPacket, Finding, FindingStatus, Repair, Versions};
 use crate::contract::packet::Refusal;
-use crate::kernel::zones;
+use crate::kernel::zone;
 use crate::port::tools::{Found, Tool, Tools};
 use crate::store::document::registry::Registry;
 use crate::store::maintenance::{self, Health};
@@ -59,7 +59,7 @@ pub fn run(ports: &Ports, tools: &dyn Tools, mode: Mode) -> DoctorPacket {
         versions: Versions {
             loopx: env!("CARGO_PKG_VERSION"),
             store_schema: schema::STATE.latest(),
-            zone_database: zones::database_version(),
+            zone_database: zone::database_version(),
             sqlite: database::sqlite_version(),
             git,
             channel_program,

@@ -15,4 +15,3 @@ pub mod replan;
 pub mod todo;
 pub mod turn;
 pub mod zone;
-pub mod zones;

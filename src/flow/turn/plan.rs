@@ -6,6 +6,7 @@ use crate::contract::packet::Refusal;
 use crate::flow::open::Answer;
 use crate::flow::ports::Ports;
 use crate::flow::quota::{self, Ask, Live};
+use crate::flow::quota_admission::AdmissionReceipt;
 use crate::kernel::intent;
 use crate::kernel::quota::snapshot::shell_line;
 use crate::kernel::turn::plan::{self, HostChoice, Route, TurnPlan};
@@ -66,7 +67,7 @@ fn stored_receipt(live: &Live) -> Answer<Option<Value>> {
     else {
         return Ok(None);
     };
-    let receipt = quota::AdmissionReceipt {
+    let receipt = AdmissionReceipt {
         status: "replayed",
         identity: crate::contract::settlement::SettlementIdentity {
             goal: live.place.goal.id.clone(),

@@ -13,7 +13,7 @@ use crate::contract::turn::result::{HostResult, MAX_BYTES, ResultKind};
 use crate::failpoint::Point;
 use crate::flow::open::{Answer, Place};
 use crate::flow::ports::Ports;
-use crate::flow::quota::{self, ReceiptFacts};
+use crate::flow::quota_admission::{ReceiptFacts, record_admission};
 use crate::flow::snapshot;
 use crate::kernel::quota::frontier::Frontier;
 use crate::kernel::quota::snapshot::Question;
@@ -81,7 +81,7 @@ pub fn admit(
         status: Some("turn_run_once"),
         capture_id: loaded.row.capture_id.clone(),
     };
-    quota::record_admission(ports, place, identity, &facts)?;
+    record_admission(ports, place, identity, &facts)?;
     crate::failpoint!(Point::AdmissionCommitted);
     Ok(())
 }

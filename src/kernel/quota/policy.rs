@@ -1,5 +1,7 @@
 //! The quota state of a goal: may it spend at all (docs/spec/kernel.md 6.2).
 
+use std::cmp::Ordering;
+
 use serde_json::{Map, Value, json};
 
 use super::snapshot::Spent;
@@ -88,6 +90,21 @@ pub fn is_full(goal: &Goal, spent: Spent, more: i64) -> bool {
     } else {
         spent.slots.saturating_add(more) > allowed
     }
+}
+
+/// One goal as a ranking compares it.
+pub type Ranked = (Goal, Spent, QuotaState);
+
+/// The order of a ranking: what a person has to look at, then the larger share, then the less spent.
+pub fn by_need(left: &Ranked, right: &Ranked) -> Ordering {
+    let by_compute = right.0.quota.compute().total_cmp(&left.0.quota.compute());
+    let by_spent = left.1.slots.cmp(&right.1.slots);
+    left.2
+        .rank()
+        .cmp(&right.2.rank())
+        .then(by_compute)
+        .then(by_spent)
+        .then_with(|| left.0.id.cmp(&right.0.id))
 }
 
 /// The `quota` member of a packet.

@@ -48,8 +48,6 @@ impl Status {
 /// What happened to a Turn.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// The Turn was admitted by today's state.
-    Admitted(Value),
     /// A host is about to be started once more.
     HostStarting,
     /// The host gave a result that was accepted.
@@ -216,7 +214,6 @@ pub fn advance(journal: Journal, event: Event) -> Result<Journal, IllegalEvent> 
 /// Host, typed result and validation.
 fn before_writeback(journal: Journal, done: usize, event: Event) -> Result<Journal, IllegalEvent> {
     Ok(match (done, event) {
-        (0, Event::Admitted(admission)) => journal.with("admission", admission),
         (0, Event::HostStarting) => {
             let attempts = json!(journal.attempts() + 1);
             let journal = journal.with("host_attempt_count", attempts);
@@ -332,25 +329,24 @@ mod tests {
     }
 
     fn any_event() -> impl Strategy<Value = Event> {
-        (0..13_u8).prop_map(|index| match index {
-            0 => Event::Admitted(json!({})),
-            1 => Event::HostStarting,
-            2 => Event::ResultAccepted(json!({"result_kind": "validated_progress"})),
-            3 => Event::HostFailed {
+        (0..12_u8).prop_map(|index| match index {
+            0 => Event::HostStarting,
+            1 => Event::ResultAccepted(json!({"result_kind": "validated_progress"})),
+            2 => Event::HostFailed {
                 failure: json!({"kind": "unknown"}),
                 error_code: None,
             },
-            4 => Event::Validated(json!({})),
-            5 => Event::ValidationFailed(json!({})),
-            6 => Event::Stopped,
-            7 => Event::WrittenBack(json!({})),
-            8 => Event::Spent(json!({})),
-            9 => Event::ClosedOut(json!({})),
-            10 => Event::SettlementFailed {
+            3 => Event::Validated(json!({})),
+            4 => Event::ValidationFailed(json!({})),
+            5 => Event::Stopped,
+            6 => Event::WrittenBack(json!({})),
+            7 => Event::Spent(json!({})),
+            8 => Event::ClosedOut(json!({})),
+            9 => Event::SettlementFailed {
                 result_kind: "quota_spend_failed",
                 reason: "budget_rejected".into(),
             },
-            11 => Event::Acknowledged(json!({})),
+            10 => Event::Acknowledged(json!({})),
             _ => Event::Retried,
         })
     }

@@ -1,0 +1,57 @@
+//! `quota status|plan` over all goals of a registry.
+
+use serde_json::{Value, json};
+
+use super::open::Answer;
+use super::ports::Ports;
+use super::quota::registry_refusal;
+use super::snapshot;
+use crate::contract::goal::GoalStatus;
+use crate::kernel::quota::policy::{self, QuotaState, Ranked};
+use crate::kernel::quota::snapshot::Question;
+use crate::store::document::registry::Registry;
+use crate::store::state::Store;
+
+/// Ranks goals by what they need: first those a person has to look at.
+pub fn ranking(ports: &Ports, mode: &str, with_archived: bool) -> Answer {
+    let registry = Registry::read(ports.workspace.registry()).map_err(registry_refusal)?;
+    let mut rows = Vec::new();
+    let store = Store::at(&ports.workspace.runtime_root(registry.common_runtime_root()));
+    let reader = store.read()?;
+    for goal in registry.goals().map_err(registry_refusal)? {
+        if goal.status == GoalStatus::Archived && !with_archived {
+            continue;
+        }
+        let asked = Question {
+            agent: None,
+            todo: None,
+            obligation: None,
+            instance: None,
+            capabilities: Vec::new(),
+            now: ports.now,
+            places: Default::default(),
+        };
+        let spent = match &reader {
+            Some(reader) => snapshot::spent(reader.rows(), &goal, &asked)?,
+            None => Default::default(),
+        };
+        let state = policy::state(&goal, spent);
+        rows.push((goal, spent, state));
+    }
+    rows.sort_by(policy::by_need);
+    let goals: Vec<Value> = rows.iter().enumerate().map(ranked).collect();
+    Ok(json!({
+        "ok": true, "schema_version": "loopx_quota_ranking_v0", "mode": mode, "goals": goals, "registry_revision": registry.revision(),
+    }))
+}
+
+fn ranked((index, (goal, spent, state)): (usize, &Ranked)) -> Value {
+    let mut row = json!({
+        "rank": index + 1, "goal_id": goal.id, "title": goal.text("title"), "state": state.as_str(),
+        "waiting_on": goal.text("waiting_on"), "quota": policy::packet(goal, *spent, *state),
+    });
+    if let QuotaState::Paused(cause) = state {
+        row["pause_cause"] = json!(cause);
+    }
+    row
+}
