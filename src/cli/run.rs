@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 
-use super::args::{self, Cli, Command, Format};
+use super::args::{Cli, Command, Format};
 use super::emit::{self, Reply};
 use super::{
     extension, goal, goal_channel, handoff, lark_inbox, maintenance, manual, periodic_report,
@@ -45,9 +45,6 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn parse(argv: &[OsString]) -> Result<Cli, clap::Error> {
-    if let Some(cli) = args::report_family(argv) {
-        return Ok(cli);
-    }
     let mut command = Cli::command();
     let matches = command.try_get_matches_from_mut(argv)?;
     let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
@@ -157,6 +154,7 @@ fn asks_for_json(argv: &[OsString]) -> bool {
 /// Returns the words of a command line that name commands, as far as they are known.
 fn command_words(argv: &[OsString]) -> Vec<String> {
     let mut level = Cli::command();
+    level.build();
     let mut words = Vec::new();
     for word in argv.iter().skip(1).filter_map(|word| word.to_str()) {
         let Some(next) = level.find_subcommand(word).cloned() else {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// Install, verify and switch optional providers.
+// Install, verify and switch optional providers.
 #[derive(Debug, Args)]
 pub(crate) struct ExtensionArgs {
     #[command(subcommand)]
@@ -15,6 +15,7 @@ pub(crate) struct ExtensionArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum ExtensionCommand {
     /// Install an extension; the probe must verify it
     #[command(after_help = "Example: loopx extension install --bundled loopx-lark --execute")]
@@ -67,7 +68,7 @@ pub(crate) struct TargetArgs {
     pub(crate) execute: bool,
 }
 
-/// See what the program and its extensions can do.
+// See what the program and its extensions can do.
 #[derive(Debug, Args)]
 pub(crate) struct CapabilityArgs {
     #[command(subcommand)]
@@ -75,6 +76,7 @@ pub(crate) struct CapabilityArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum CapabilityCommand {
     /// List capabilities and who provides them; listing grants nothing
     #[command(after_help = "Example: loopx capability list --format json")]

@@ -8,7 +8,7 @@ use serde_json::Number;
 use super::super::values;
 use crate::contract::ids::{AgentId, GoalId};
 
-/// Arguments of `loopx bootstrap`.
+// Arguments of `loopx bootstrap`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example: loopx bootstrap --goal-id demo-goal --title Demo --objective \"Measure twice\" --project ."
@@ -31,7 +31,7 @@ pub(in crate::cli) struct BootstrapArgs {
     pub(in crate::cli) dry_run: bool,
 }
 
-/// Arguments of `loopx register-agent`.
+// Arguments of `loopx register-agent`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example: loopx register-agent --goal-id demo-goal --agent-id lane-a --execute"
@@ -51,7 +51,7 @@ pub(in crate::cli) struct RegisterAgentArgs {
     pub(in crate::cli) execute: bool,
 }
 
-/// Arguments of `loopx configure-goal`.
+// Arguments of `loopx configure-goal`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example: loopx configure-goal --goal-id demo-goal --quota-compute 0.5 --execute"
@@ -162,7 +162,7 @@ pub(in crate::cli) enum Severity {
     High,
 }
 
-/// Arguments of `loopx goal-lifecycle`.
+// Arguments of `loopx goal-lifecycle`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example: loopx goal-lifecycle --goal-id demo-goal --operation pause --reason \"holiday\" --execute"
@@ -195,7 +195,7 @@ pub(in crate::cli) enum LifecycleWord {
     Resume,
 }
 
-/// Arguments of `loopx operator-gate`.
+// Arguments of `loopx operator-gate`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example: loopx operator-gate --goal-id demo-goal --gate release --decision approve"
@@ -239,7 +239,7 @@ pub(in crate::cli) enum GateWord {
     Defer,
 }
 
-/// Arguments of `loopx status`.
+// Arguments of `loopx status`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: loopx status --goal-id demo-goal")]
 pub(in crate::cli) struct StatusArgs {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// Bind goals to chats.
+// Bind goals to chats.
 #[derive(Debug, Args)]
 pub(crate) struct GoalChannelArgs {
     #[command(subcommand)]
@@ -12,6 +12,7 @@ pub(crate) struct GoalChannelArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum GoalChannelCommand {
     /// Name the chats of this machine
     Target(TargetArgs),
@@ -27,6 +28,7 @@ pub(crate) struct TargetArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum TargetCommand {
     /// Add a chat with the identity that speaks there
     #[command(

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::super::values;
 use crate::contract::ids::{AgentId, GoalId, TodoId};
 
-/// Pass a todo from one session or agent to the next.
+// Pass a todo from one session or agent to the next.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct HandoffArgs {
     #[command(subcommand)]
@@ -15,6 +15,7 @@ pub(in crate::cli) struct HandoffArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(in crate::cli) enum HandoffCommand {
     /// Leave a note for the next session or agent
     #[command(
@@ -45,7 +46,7 @@ impl super::Command {
     }
 }
 
-/// Which todo, who acts and in which session.
+// Which todo, who acts and in which session.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct SubjectArgs {
     /// The goal
@@ -68,7 +69,7 @@ pub(in crate::cli) struct SubjectArgs {
     pub(in crate::cli) artifact: Vec<String>,
 }
 
-/// A change, made once.
+// A change, made once.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct OperationArgs {
     /// Names the change; the same one on a retry
@@ -82,7 +83,7 @@ pub(in crate::cli) struct OperationArgs {
     pub(in crate::cli) dry_run: bool,
 }
 
-/// Arguments of `loopx handoff prepare`.
+// Arguments of `loopx handoff prepare`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct PrepareArgs {
     #[command(flatten)]
@@ -100,7 +101,7 @@ pub(in crate::cli) struct PrepareArgs {
     pub(in crate::cli) source_ref: Vec<String>,
 }
 
-/// Arguments of `loopx handoff adopt`.
+// Arguments of `loopx handoff adopt`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct AdoptArgs {
     #[command(flatten)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
-/// Collect, read, answer and acknowledge the messages of a chat.
+// Collect, read, answer and acknowledge the messages of a chat.
 #[derive(Debug, Args)]
 pub(crate) struct LarkInboxArgs {
     #[command(subcommand)]
@@ -12,6 +12,7 @@ pub(crate) struct LarkInboxArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum LarkInboxCommand {
     /// Show pending messages; acknowledges nothing
     #[command(
@@ -111,7 +112,7 @@ pub(crate) enum LarkInboxCommand {
     DocumentCommentAck(DocumentAckArgs),
 }
 
-/// Where the inbox is configured.
+// Where the inbox is configured.
 #[derive(Debug, Args)]
 pub(crate) struct ContextFlags {
     /// The project; default: the goal's, else the current folder
@@ -128,7 +129,7 @@ pub(crate) struct ContextFlags {
     pub(crate) agent_id: Option<String>,
 }
 
-/// Acts only when asked to.
+// Acts only when asked to.
 #[derive(Debug, Args)]
 pub(crate) struct ExecuteFlag {
     /// Act; without it the command only says what it would do
@@ -252,7 +253,7 @@ pub(crate) struct MarkArgs {
     pub(crate) act: ExecuteFlag,
 }
 
-/// Which provider program is called.
+// Which provider program is called.
 #[derive(Debug, Args)]
 pub(crate) struct ProgramFlags {
     /// The provider program; default: the configured name

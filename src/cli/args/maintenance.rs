@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Arguments of `loopx doctor`.
+// Arguments of `loopx doctor`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: loopx doctor --execute")]
 pub(in crate::cli) struct DoctorArgs {
@@ -13,7 +13,7 @@ pub(in crate::cli) struct DoctorArgs {
     pub(in crate::cli) execute: bool,
 }
 
-/// Arguments of `loopx backup`.
+// Arguments of `loopx backup`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: loopx backup --out loopx-backup")]
 pub(in crate::cli) struct BackupArgs {
@@ -21,7 +21,7 @@ pub(in crate::cli) struct BackupArgs {
     pub(in crate::cli) what: BackupWhat,
 }
 
-/// Write or prove; exactly one.
+// Write or prove; exactly one.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(in crate::cli) struct BackupWhat {
@@ -33,7 +33,7 @@ pub(in crate::cli) struct BackupWhat {
     pub(in crate::cli) verify: Option<PathBuf>,
 }
 
-/// Arguments of `loopx restore`.
+// Arguments of `loopx restore`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: loopx restore --from loopx-backup --execute")]
 pub(in crate::cli) struct RestoreArgs {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap_complete::Shell;
 
-/// Arguments of `loopx completions`.
+// Arguments of `loopx completions`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: loopx completions bash > loopx.bash")]
 pub(in crate::cli) struct CompletionsArgs {
@@ -14,7 +14,7 @@ pub(in crate::cli) struct CompletionsArgs {
     pub(in crate::cli) shell: Shell,
 }
 
-/// Arguments of `loopx man`.
+// Arguments of `loopx man`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: loopx man --out man1")]
 pub(in crate::cli) struct ManArgs {

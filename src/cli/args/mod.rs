@@ -1,7 +1,6 @@
 //! The command line as clap types: the global flags and one file per family.
 
 mod extension;
-mod family;
 pub(super) mod goal;
 pub(super) mod goal_channel;
 pub(super) mod handoff;
@@ -21,7 +20,6 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(super) use extension::{
     CapabilityArgs, CapabilityCommand, ExtensionArgs, ExtensionCommand, SourceArgs,
 };
-pub(super) use family::report_family;
 pub(super) use manual::{CompletionsArgs, ManArgs};
 pub(super) use periodic_report::{
     GenerateArgs, InspectProfileArgs, LanguageName, PeriodicReportArgs, PeriodicReportCommand,
@@ -44,7 +42,7 @@ pub(super) struct Cli {
     pub(super) command: Command,
 }
 
-/// Flags every command takes, before or after its name.
+// Flags every command takes, before or after its name.
 #[derive(Debug, Args)]
 pub(super) struct Global {
     /// The registry file; default: .loopx/registry.json of the project
@@ -90,6 +88,7 @@ pub(super) enum Format {
 
 /// The command families.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(super) enum Command {
     /// Decide, build, render and generate periodic reports
     PeriodicReport(PeriodicReportArgs),

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use crate::flow::generate::SourceChoice;
 
-/// Decide, build, render and generate periodic reports.
+// Decide, build, render and generate periodic reports.
 #[derive(Debug, Args)]
 pub(crate) struct PeriodicReportArgs {
     #[command(subcommand)]
@@ -14,6 +14,7 @@ pub(crate) struct PeriodicReportArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum PeriodicReportCommand {
     /// Make a report of a week from this checkout: Markdown, one HTML page and a bundle
     #[command(after_help = GENERATE_HELP)]
@@ -74,7 +75,7 @@ Example: loopx periodic-report generate
          loopx periodic-report generate --source git=../other --source facts=facts.json --out weekly
          loopx periodic-report generate --preview --print markdown";
 
-/// What to report on, for which period, and where it goes.
+// What to report on, for which period, and where it goes.
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArgs {
     /// A built-in profile; default: weekly
@@ -150,7 +151,7 @@ fn parse_source(text: &str) -> Result<SourceChoice, String> {
     }
 }
 
-/// The one input of a pure command.
+// The one input of a pure command.
 #[derive(Debug, Args)]
 pub(crate) struct RequestArgs {
     /// The request, one JSON object; `-` reads standard input
@@ -158,7 +159,7 @@ pub(crate) struct RequestArgs {
     pub(crate) request_json: PathBuf,
 }
 
-/// A profile by name or by file.
+// A profile by name or by file.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct InspectProfileArgs {

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::super::values;
 use crate::contract::ids::{AgentId, GoalId, ReplanObligationId, TodoId, TurnInstanceId};
 
-/// Ask what may happen next, and account for what was spent.
+// Ask what may happen next, and account for what was spent.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct QuotaArgs {
     #[command(subcommand)]
@@ -15,6 +15,7 @@ pub(in crate::cli) struct QuotaArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(in crate::cli) enum QuotaCommand {
     /// Decide what one agent may do next, and why
     #[command(after_help = "Example: loopx quota should-run --goal-id demo-goal --agent-id lane-a")]
@@ -42,7 +43,7 @@ pub(in crate::cli) enum QuotaCommand {
     MonitorPoll(MonitorPollArgs),
 }
 
-/// Arguments of `loopx quota should-run`.
+// Arguments of `loopx quota should-run`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ShouldRunArgs {
     /// The goal
@@ -92,7 +93,7 @@ pub(in crate::cli) struct ShouldRunArgs {
     pub(in crate::cli) limit: Option<u32>,
 }
 
-/// Arguments of `loopx quota status` and `plan`.
+// Arguments of `loopx quota status` and `plan`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RankingArgs {
     /// Show archived goals as well
@@ -110,7 +111,7 @@ pub(in crate::cli) enum SourceWord {
     VisibleGoal,
 }
 
-/// Arguments of `loopx quota spend-slot`.
+// Arguments of `loopx quota spend-slot`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct SpendSlotArgs {
     /// The goal
@@ -139,7 +140,7 @@ pub(in crate::cli) struct SpendSlotArgs {
     pub(in crate::cli) execute: bool,
 }
 
-/// Arguments of `loopx quota void-slot`.
+// Arguments of `loopx quota void-slot`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct VoidSlotArgs {
     /// The goal
@@ -167,7 +168,7 @@ pub(in crate::cli) enum PollWord {
     Unchanged,
 }
 
-/// Arguments of `loopx quota monitor-poll`.
+// Arguments of `loopx quota monitor-poll`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct MonitorPollArgs {
     /// The goal

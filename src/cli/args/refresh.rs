@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use super::super::values;
 use crate::contract::ids::{AgentId, GoalId, ReplanObligationId, TodoId, TurnInstanceId};
 
-/// Arguments of `loopx refresh-state`.
+// Arguments of `loopx refresh-state`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example: loopx refresh-state --goal-id demo-goal --agent-id lane-a --todo-id todo_a2a97e2e1385 --turn-instance-id turn-1 --classification step_done --delivery-outcome outcome_progress --delivery-batch-scale implementation --next-action \"Go on\" --settle-turn"
@@ -93,7 +93,7 @@ pub(in crate::cli) struct RefreshArgs {
     pub(in crate::cli) resume_external_sinks: Option<String>,
 }
 
-/// A field-level patch of the latest open vision.
+// A field-level patch of the latest open vision.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct VisionArgs {
     /// The state of the vision

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::super::values;
 use crate::contract::ids::{AgentId, GoalId, ReplanObligationId, TodoId, TurnInstanceId};
 
-/// Add, list, claim, change and finish todos.
+// Add, list, claim, change and finish todos.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TodoArgs {
     #[command(subcommand)]
@@ -13,6 +13,7 @@ pub(in crate::cli) struct TodoArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(in crate::cli) enum TodoCommand {
     /// Add a todo
     #[command(
@@ -65,7 +66,7 @@ pub(in crate::cli) enum IntentWord {
     Successor,
 }
 
-/// Arguments of `loopx todo add`.
+// Arguments of `loopx todo add`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TodoAddArgs {
     /// The goal
@@ -139,7 +140,7 @@ pub(in crate::cli) struct TodoAddArgs {
     pub(in crate::cli) dry_run: bool,
 }
 
-/// Arguments of `loopx todo list`.
+// Arguments of `loopx todo list`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TodoListArgs {
     /// The goal
@@ -150,7 +151,7 @@ pub(in crate::cli) struct TodoListArgs {
     pub(in crate::cli) include_archived: bool,
 }
 
-/// One todo of one goal.
+// One todo of one goal.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct OneTodoArgs {
     /// The goal
@@ -161,7 +162,7 @@ pub(in crate::cli) struct OneTodoArgs {
     pub(in crate::cli) todo_id: TodoId,
 }
 
-/// The proof of a live lease.
+// The proof of a live lease.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct LeaseProofArgs {
     /// The key of the lease
@@ -172,7 +173,7 @@ pub(in crate::cli) struct LeaseProofArgs {
     pub(in crate::cli) task_lease_expected_version: Option<i64>,
 }
 
-/// Arguments of `loopx todo claim`.
+// Arguments of `loopx todo claim`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TodoClaimArgs {
     #[command(flatten)]
@@ -190,7 +191,7 @@ pub(in crate::cli) struct TodoClaimArgs {
     pub(in crate::cli) dry_run: bool,
 }
 
-/// Arguments of `loopx todo update`.
+// Arguments of `loopx todo update`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TodoUpdateArgs {
     #[command(flatten)]
@@ -264,7 +265,7 @@ pub(in crate::cli) enum OutcomeWord {
     Cancel,
 }
 
-/// Arguments of `loopx todo complete`.
+// Arguments of `loopx todo complete`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TodoCompleteArgs {
     #[command(flatten)]
@@ -294,7 +295,7 @@ pub(in crate::cli) struct TodoCompleteArgs {
     pub(in crate::cli) dry_run: bool,
 }
 
-/// Arguments of `loopx todo supersede`.
+// Arguments of `loopx todo supersede`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TodoSupersedeArgs {
     #[command(flatten)]
@@ -310,7 +311,7 @@ pub(in crate::cli) struct TodoSupersedeArgs {
     pub(in crate::cli) dry_run: bool,
 }
 
-/// Arguments of `loopx todo archive-completed`.
+// Arguments of `loopx todo archive-completed`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TodoArchiveArgs {
     /// The goal
@@ -324,7 +325,7 @@ pub(in crate::cli) struct TodoArchiveArgs {
     pub(in crate::cli) dry_run: bool,
 }
 
-/// Hold a todo for exclusive work for a while.
+// Hold a todo for exclusive work for a while.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TaskLeaseArgs {
     #[command(subcommand)]
@@ -332,6 +333,7 @@ pub(in crate::cli) struct TaskLeaseArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(in crate::cli) enum TaskLeaseCommand {
     /// Take a lease
     #[command(
@@ -360,7 +362,7 @@ pub(in crate::cli) enum TaskLeaseCommand {
     Inspect(OneTodoArgs),
 }
 
-/// Arguments of a change of a lease.
+// Arguments of a change of a lease.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct LeaseArgs {
     #[command(flatten)]

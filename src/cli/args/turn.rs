@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::super::values;
 use crate::contract::ids::{AgentId, GoalId, TodoId, TurnInstanceId, TurnKey};
 
-/// Plan, run and read one bounded Turn.
+// Plan, run and read one bounded Turn.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TurnArgs {
     #[command(subcommand)]
@@ -15,6 +15,7 @@ pub(in crate::cli) struct TurnArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(in crate::cli) enum TurnCommand {
     /// Show what a Turn would do
     #[command(after_help = "Example: loopx turn plan --goal-id demo-goal --agent-id lane-a")]
@@ -82,7 +83,7 @@ pub(in crate::cli) enum ContextWord {
     ResumeIfAvailable,
 }
 
-/// The flags of every planned Turn.
+// The flags of every planned Turn.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TurnCommon {
     /// The goal
@@ -132,7 +133,7 @@ pub(in crate::cli) struct TurnCommon {
     pub(in crate::cli) limit: Option<u32>,
 }
 
-/// Arguments of `loopx turn plan`.
+// Arguments of `loopx turn plan`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TurnPlanArgs {
     #[command(flatten)]
@@ -151,7 +152,7 @@ pub(in crate::cli) enum RecoveryWord {
     ReplanRequired,
 }
 
-/// Arguments of `loopx turn run-once`.
+// Arguments of `loopx turn run-once`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TurnRunOnceArgs {
     #[command(flatten)]
@@ -197,7 +198,7 @@ pub(in crate::cli) struct TurnRunOnceArgs {
     pub(in crate::cli) codex_sandbox: Option<String>,
 }
 
-/// The owner of a stored Turn.
+// The owner of a stored Turn.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TurnOwnerArgs {
     /// The goal
@@ -208,7 +209,7 @@ pub(in crate::cli) struct TurnOwnerArgs {
     pub(in crate::cli) agent_id: AgentId,
 }
 
-/// Arguments of `loopx turn inspect-journal`.
+// Arguments of `loopx turn inspect-journal`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TurnInspectArgs {
     #[command(flatten)]
@@ -221,7 +222,7 @@ pub(in crate::cli) struct TurnInspectArgs {
     pub(in crate::cli) retry_failed_turn: bool,
 }
 
-/// Arguments of `loopx turn detail`.
+// Arguments of `loopx turn detail`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TurnDetailArgs {
     #[command(flatten)]
@@ -245,7 +246,7 @@ fn pointer(word: &str) -> Result<String, String> {
     }
 }
 
-/// Arguments of `loopx turn replan-review`.
+// Arguments of `loopx turn replan-review`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TurnReplanReviewArgs {
     #[command(flatten)]
@@ -258,7 +259,7 @@ pub(in crate::cli) struct TurnReplanReviewArgs {
     pub(in crate::cli) admitted_contract: Option<PathBuf>,
 }
 
-/// Arguments of `loopx turn managed-step`.
+// Arguments of `loopx turn managed-step`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TurnManagedStepArgs {
     #[command(flatten)]

@@ -124,11 +124,10 @@ pub(super) fn store_batch(
     if events.is_empty() {
         return Ok(Vec::new());
     }
-    // A batch that brings nothing new writes nothing, not even a database.
-    if !would_be_new(store, events)?.contains(&true) {
-        return Ok(vec![false; events.len()]);
-    }
     let news = store.store_events(events, &[])?;
+    if !news.contains(&true) {
+        return Ok(news);
+    }
     failpoint!(Point::InboxBatchCommitted);
     let stored = events.iter().zip(&news).filter(|(_, is_new)| **is_new);
     store.export_events(

@@ -39,13 +39,17 @@ pub struct DrainedRow {
 }
 
 impl Inbox {
-    /// Stores a batch of events and revisions in one transaction and says for each event whether it is new.
+    /// Stores a batch of events and revisions in one transaction and says for each event whether it is new. A batch that
+    /// brings nothing new takes no lock and writes nothing.
     pub fn store_events(
         &self,
         events: &[StoredEvent],
         revisions: &[(String, u64, String)],
     ) -> Result<Vec<bool>, StoreError> {
         let mut connection = self.writer()?;
+        if revisions.is_empty() && all_stored(&connection, events)? {
+            return Ok(vec![false; events.len()]);
+        }
         let batch = database::begin(&mut connection)?;
         let news = insert(&batch, events)?;
         for (message_id, revision, body) in revisions {
@@ -64,7 +68,7 @@ impl Inbox {
         let Some(connection) = self.reader()? else {
             return Ok(vec![false; ids.len()]);
         };
-        let mut find = connection.prepare_cached("SELECT 1 FROM events WHERE message_id = ?1")?;
+        let mut find = connection.prepare_cached(IS_STORED)?;
         ids.iter().map(|id| Ok(find.exists([id])?)).collect()
     }
 
@@ -228,6 +232,18 @@ pub(super) fn read_revisions(
     )?;
     let rows = find.query_map([message_id], |row| row.get(0))?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+const IS_STORED: &str = "SELECT 1 FROM events WHERE message_id = ?1";
+
+fn all_stored(connection: &Connection, events: &[StoredEvent]) -> Result<bool, StoreError> {
+    let mut find = connection.prepare_cached(IS_STORED)?;
+    for event in events {
+        if !find.exists([event.message_id().as_str()])? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn insert(batch: &Transaction<'_>, events: &[StoredEvent]) -> Result<Vec<bool>, StoreError> {
