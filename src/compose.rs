@@ -11,7 +11,7 @@ use crate::flow::Ports;
 use crate::flow::inbox::ports::Providers;
 use crate::host::exec::StructuredHost;
 use crate::host::supervisor::UserSupervisor;
-use crate::port::channel::{ChannelProvider, ProgramChoice};
+use crate::port::channel::{ChannelProvider, ChannelReader, ProgramChoice};
 use crate::port::clock::{Clock, SystemClock};
 use crate::port::comments::CommentSource;
 use crate::port::events::EventStreams;
@@ -119,6 +119,10 @@ impl InboxProviders {
 
 impl Providers for InboxProviders {
     fn channel(&self, program: Option<String>) -> Box<dyn ChannelProvider> {
+        Box::new(Lark::new(self.choose(program)))
+    }
+
+    fn reader(&self, program: Option<String>) -> Box<dyn ChannelReader> {
         Box::new(Lark::new(self.choose(program)))
     }
 

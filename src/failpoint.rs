@@ -77,12 +77,12 @@ points! {
     InboxAckCommitted = "inbox_ack_committed" by &["lark-inbox ack", "lark-inbox document-comment-ack"];
     MaterialReviewCommitted = "material_review_committed" by &["lark-inbox material-review"];
     InboxExportWritten = "inbox_export_written" by &["lark-inbox ingest", "lark-inbox history-catch-up", "lark-inbox collector-run", "lark-inbox ack",
-        "lark-inbox material-review", "lark-inbox send", "lark-inbox reply", "lark-inbox processing", "lark-inbox reaction-complete", "lark-inbox export",
+        "lark-inbox material-review", "lark-inbox send", "lark-inbox reply", "lark-inbox notify-reviewer", "lark-inbox processing", "lark-inbox reaction-complete", "lark-inbox export",
         "lark-inbox document-comment-capture", "lark-inbox document-comment-reply", "lark-inbox document-comment-ack"];
-    SendIntentRecorded = "send_intent_recorded" by &["lark-inbox send", "lark-inbox reply"];
-    SendAccepted = "send_accepted" by &["lark-inbox send", "lark-inbox reply"];
-    SendReadBack = "send_read_back" by &["lark-inbox send", "lark-inbox reply"];
-    SendReceiptSaved = "send_receipt_saved" by &["lark-inbox send", "lark-inbox reply"];
+    SendIntentRecorded = "send_intent_recorded" by &["lark-inbox send", "lark-inbox reply", "lark-inbox notify-reviewer"];
+    SendAccepted = "send_accepted" by &["lark-inbox send", "lark-inbox reply", "lark-inbox notify-reviewer"];
+    SendReadBack = "send_read_back" by &["lark-inbox send", "lark-inbox reply", "lark-inbox notify-reviewer"];
+    SendReceiptSaved = "send_receipt_saved" by &["lark-inbox send", "lark-inbox reply", "lark-inbox notify-reviewer"];
     ReactionPrepared = "reaction_prepared" by &["lark-inbox processing"];
     ReactionAnswered = "reaction_answered" by &["lark-inbox processing"];
     ReactionCreated = "reaction_created" by &["lark-inbox processing"];

@@ -9,18 +9,20 @@ use super::emit::Reply;
 use super::input;
 use crate::compose;
 use crate::contract::extension::Manifest;
+use crate::contract::packet::coded;
 use crate::contract::parse::Label;
 use crate::flow::Mode;
 use crate::flow::extension::{self, ExtensionError, Operation};
 use crate::flow::place::Place;
 
 const ERROR_SCHEMA: &str = "loopx_extension_error_v0";
+const UNREADABLE: &str = "input_unreadable";
 
 /// Runs one extension command.
 pub(super) fn run(args: &ExtensionArgs, global: &Global) -> Reply {
     let place = Place::locate(global.registry.as_deref(), global.runtime_root.as_deref());
     let Ok(file) = place.map(|place| extension::record(&place, args.state_file.clone())) else {
-        return misused("the current folder cannot be read");
+        return misused("the current folder cannot be read", UNREADABLE);
     };
     let now = compose::now().to_string();
     let (operation, execute) = match &args.command {
@@ -62,57 +64,55 @@ pub(super) fn capability(args: &CapabilityArgs, global: &Global) -> Reply {
     let CapabilityCommand::List = args.command;
     match Place::locate(global.registry.as_deref(), global.runtime_root.as_deref()) {
         Ok(place) => answer(extension::capabilities(&extension::record(&place, None))),
-        Err(_) => misused("the current folder cannot be read"),
+        Err(_) => misused("the current folder cannot be read", UNREADABLE),
     }
 }
 
 fn manifest(source: &SourceArgs) -> Result<Manifest, Reply> {
     if let Some(id) = &source.bundled {
         return Manifest::bundled(id)
-            .ok_or_else(|| misused("no extension of that name is bundled"));
+            .ok_or_else(|| misused("no extension of that name is bundled", "extension_unknown"));
     }
     let path = source
         .manifest
         .as_deref()
         .unwrap_or(std::path::Path::new("-"));
-    let value = input::json_object(path).map_err(|refusal| misused(&refusal.message))?;
-    Manifest::parse(&Label::named("manifest"), &value).map_err(|error| misused(&error.to_string()))
+    let value = input::json_object(path)
+        .map_err(|refusal| misused(&refusal.message, refusal.code.as_str()))?;
+    Manifest::parse(&Label::named("manifest"), &value)
+        .map_err(|error| misused(&error.to_string(), "extension_manifest_invalid"))
 }
 
 fn answer<T: serde::Serialize>(result: Result<T, ExtensionError>) -> Reply {
     match result {
-        Ok(packet) => Reply::packet(&packet),
+        Ok(packet) => Reply::value(coded(json!(packet))),
         Err(error) => refused(&error),
     }
 }
 
-/// A refusal of the record is exit 1; a request that cannot be one is exit 2.
+/// Every refusal is exit 2, but for a change that was understood and cannot be made now (`docs/spec/goal-channel.md` 26).
 fn refused(error: &ExtensionError) -> Reply {
     use crate::kernel::extension::Refused;
     let packet = packet(&error.to_string(), error.code());
     match error {
         ExtensionError::Refused(Refused::NoEarlierRevision) | ExtensionError::ProbeFailed => {
-            Reply::packet(&packet)
+            Reply::value(packet)
         }
-        ExtensionError::Refused(_) => Reply::misused(&packet),
-        _ => Reply::packet(&packet),
+        _ => Reply::misused(&packet),
     }
 }
 
-fn misused(message: &str) -> Reply {
-    Reply::misused(&packet(message, None))
+fn misused(message: &str, code: &str) -> Reply {
+    Reply::misused(&packet(message, code))
 }
 
-fn packet(message: &str, code: Option<&str>) -> Value {
-    let mut packet = json!({
+fn packet(message: &str, code: &str) -> Value {
+    json!({
         "ok": false,
         "schema_version": ERROR_SCHEMA,
         "status": "invalid_request",
         "error": message,
+        "error_code": code,
         "external_write_outcome": "none",
-    });
-    if let Some(code) = code {
-        packet["error_code"] = json!(code);
-    }
-    packet
+    })
 }

@@ -1,13 +1,12 @@
 //! `loopx goal-channel …`: one arm a command.
 
-use serde_json::json;
-
 use super::args::Global;
 use super::args::goal_channel::{
     GoalChannelArgs, GoalChannelCommand, TargetAddArgs, TargetCommand,
 };
 use super::emit::Reply;
 use crate::compose;
+use crate::contract::channel::packet::ChannelPacket;
 use crate::contract::channel::target::TargetRequest;
 use crate::flow::Mode;
 use crate::flow::channel_target::TargetDesk;
@@ -19,9 +18,9 @@ pub(super) fn run(args: &GoalChannelArgs, global: &Global) -> Reply {
     let place = match Place::locate(global.registry.as_deref(), global.runtime_root.as_deref()) {
         Ok(place) => place,
         Err(_) => {
-            return Reply::packet(
-                &json!({"ok": false, "error": "the current folder cannot be read; change into another one"}),
-            );
+            let summary = "the current folder cannot be read; change into another one";
+            let packet = ChannelPacket::new("target", false, "blocked", summary);
+            return Reply::value(packet.blocked("invalid_configuration").packet());
         }
     };
     let desk = TargetDesk {

@@ -6,20 +6,25 @@ use serde_json::json;
 
 use super::args::Global;
 use super::args::lark_inbox::{
-    ContextFlags, HistoryArgs, LarkInboxArgs, LarkInboxCommand as Command, MarkArgs, OutboundFlags,
-    ProgramFlags,
+    ContextFlags, HistoryArgs, LarkInboxArgs, LarkInboxCommand as Command, MarkArgs,
+    MessagePurpose as PurposeFlag, OutboundFlags, ProgramFlags,
 };
 use super::emit::Reply;
 use super::inbox_reply::{Answer, PROVIDERS, activated, mode, packet};
 use super::lark_collector;
 use crate::compose::{self, InboxProviders};
+use crate::contract::channel::body::ContentFormat;
 use crate::contract::extension::Activation;
 use crate::contract::inbox::fault::InboxFault;
+use crate::contract::inbox::guidance::MessagePurpose;
 use crate::contract::inbox::packet::ERROR_SCHEMA;
+use crate::contract::packet::coded;
 use crate::flow::Mode;
 use crate::flow::inbox::context::{ContextArgs, Desk};
 use crate::flow::inbox::error::InboxError;
-use crate::flow::inbox::{ack, catch_up, drain, export, ingest, marks, material_review, outbound};
+use crate::flow::inbox::{
+    ack, catch_up, drain, export, ingest, marks, material_review, notify, outbound,
+};
 use crate::flow::place::Place;
 
 /// The largest batch of events that is read, in bytes.
@@ -31,7 +36,8 @@ pub(super) fn run(args: &LarkInboxArgs, global: &Global) -> Reply {
         Err(_) => {
             let error = "the current folder cannot be read; change into another one";
             return Reply::packet(
-                &json!({"ok": false, "schema_version": ERROR_SCHEMA, "error": error}),
+                &json!({"ok": false, "schema_version": ERROR_SCHEMA, "error": error, "external_write_outcome": "none",
+                    "error_code": "input_unreadable"}),
             );
         }
     };
@@ -41,7 +47,7 @@ pub(super) fn run(args: &LarkInboxArgs, global: &Global) -> Reply {
         now: compose::now(),
     };
     match answer(&desk, &args.command) {
-        Ok(packet) => Reply::packet(&packet),
+        Ok(packet) => Reply::value(coded(packet)),
         Err(error) => Reply::packet(&error.packet()),
     }
 }
@@ -112,6 +118,18 @@ fn answer_outside(desk: &Desk<'_>, command: &Command) -> Answer {
                 &args.message_id,
             )?)
         }
+        Command::NotifyReviewer(args) => {
+            let context = context(&args.context);
+            let request = notify::Request {
+                context: &context,
+                route_key: args.route_key.as_deref(),
+                text: &args.text,
+                address: &args.pull_request_url,
+                reader: args.reader_profile.as_deref(),
+                depth: depth(args.act.execute, args.provider_preflight),
+            };
+            packet(notify::run(desk, &PROVIDERS, &request)?)
+        }
         Command::Processing(args) => marked(desk, args, marks::processing),
         Command::ReactionComplete(args) => marked(desk, args, marks::complete),
         Command::HistoryCatchUp(args) => history(desk, args),
@@ -145,15 +163,26 @@ fn history(desk: &Desk<'_>, args: &HistoryArgs) -> Answer {
 }
 
 fn request<'a>(context: &'a ContextArgs, flags: &'a OutboundFlags) -> outbound::Request<'a> {
-    let depth = match (flags.act.execute, flags.provider_preflight) {
-        (true, _) => outbound::Depth::Execute,
-        (false, true) => outbound::Depth::Preflight,
-        (false, false) => outbound::Depth::Preview,
-    };
     outbound::Request {
         context,
         text: &flags.text,
-        depth,
+        format: ContentFormat::Text,
+        depth: depth(flags.act.execute, flags.provider_preflight),
+        purpose: match flags.message_purpose {
+            PurposeFlag::Unspecified => MessagePurpose::Unspecified,
+            PurposeFlag::Help => MessagePurpose::Help,
+            PurposeFlag::Progress => MessagePurpose::Progress,
+            PurposeFlag::Urgent => MessagePurpose::Urgent,
+        },
+        reviewed: flags.reviewed_guidance_digest.as_deref(),
+    }
+}
+
+const fn depth(execute: bool, preflight: bool) -> outbound::Depth {
+    match (execute, preflight) {
+        (true, _) => outbound::Depth::Execute,
+        (false, true) => outbound::Depth::Preflight,
+        (false, false) => outbound::Depth::Preview,
     }
 }
 

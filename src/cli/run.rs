@@ -23,7 +23,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
     let argv: Vec<OsString> = argv.into_iter().collect();
     let cli = match parse(&argv) {
         Ok(cli) => cli,
-        Err(error) => return refuse_command_line(&argv, &error),
+        Err(error) => return refuse_command_line(&argv, &without_values(error)),
     };
     let format = cli.global.format;
     let schema = match cli.command {
@@ -111,6 +111,39 @@ fn refuse_command_line(argv: &[OsString], error: &clap::Error) -> ExitCode {
         emit::print(&reply, Format::Json);
     }
     ExitCode::from(2)
+}
+
+/// Takes out of an error what the caller typed: a stray word may be the text of a message. The name of a flag stays.
+fn without_values(mut error: clap::Error) -> clap::Error {
+    const BLANK: &str = "…";
+    for kind in [
+        ContextKind::InvalidArg,
+        ContextKind::InvalidValue,
+        ContextKind::InvalidSubcommand,
+    ] {
+        let is_own_word = error.kind() != ErrorKind::UnknownArgument;
+        let is_typed = match error.get(kind) {
+            Some(ContextValue::String(_)) if kind == ContextKind::InvalidArg && is_own_word => {
+                false
+            }
+            Some(ContextValue::String(word)) => !word.is_empty() && !is_flag(word),
+            _ => false,
+        };
+        if is_typed {
+            error.insert(kind, ContextValue::String(BLANK.to_owned()));
+            error.insert(ContextKind::Suggested, ContextValue::None);
+        }
+    }
+    error
+}
+
+/// Tells whether a word has the form of a flag's name and no other.
+fn is_flag(word: &str) -> bool {
+    let name = word.strip_prefix("--").unwrap_or("");
+    (1..=40).contains(&name.len())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte == b'-')
 }
 
 /// Names what a flag with a list of values accepts; what was given is not repeated.

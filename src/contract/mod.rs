@@ -30,3 +30,4 @@ pub mod time;
 pub mod todo;
 pub mod turn;
 pub mod vision;
+pub mod web_address;

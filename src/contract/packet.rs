@@ -50,6 +50,20 @@ impl Refusal {
     }
 }
 
+/// Gives the packet of a refusal its machine code, where a member of its own says it already under another name.
+pub fn coded(mut packet: Value) -> Value {
+    if packet.get("ok") != Some(&Value::Bool(false)) || packet["error_code"].is_string() {
+        return packet;
+    }
+    let code = ["blocker", "failure_kind", "status"]
+        .iter()
+        .find_map(|name| packet.get(*name).filter(|value| value.is_string()));
+    if let Some(code) = code.cloned() {
+        packet["error_code"] = code;
+    }
+    packet
+}
+
 impl From<ContractError> for Refusal {
     fn from(error: ContractError) -> Self {
         let next = match error.code {
@@ -63,6 +77,21 @@ impl From<ContractError> for Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refusal_is_coded_by_its_blocker_then_by_its_status() {
+        let code = |packet: Value| coded(packet)["error_code"].clone();
+        assert_eq!(
+            code(json!({"ok": false, "status": "gate_required", "blocker": "b"})),
+            "b"
+        );
+        assert_eq!(code(json!({"ok": false, "status": "disabled"})), "disabled");
+        assert_eq!(
+            code(json!({"ok": false, "status": "s", "error_code": "own"})),
+            "own"
+        );
+        assert_eq!(code(json!({"ok": true, "status": "s"})), Value::Null);
+    }
 
     #[test]
     fn a_refusal_packet_keeps_its_member_order() {

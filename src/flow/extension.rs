@@ -34,14 +34,16 @@ pub enum ExtensionError {
 }
 
 impl ExtensionError {
-    /// Returns the machine code of a failure of the record itself.
-    pub fn code(&self) -> Option<&'static str> {
+    /// Returns the machine code.
+    pub const fn code(&self) -> &'static str {
         match self {
-            Self::Store(StoreError::LockTimeout(_)) => Some("lock_acquire_timeout"),
-            Self::Store(StoreError::SchemaUnsupported { .. }) => Some("schema_unsupported"),
-            Self::Store(StoreError::Corrupt(_)) => Some("store_corrupt"),
-            Self::Store(_) => Some("store_write_failed"),
-            Self::Refused(_) | Self::ProbeFailed | Self::Changed => None,
+            Self::Refused(refused) => refused.code(),
+            Self::ProbeFailed => "extension_probe_failed",
+            Self::Changed => "extension_record_changed",
+            Self::Store(StoreError::LockTimeout(_)) => "lock_acquire_timeout",
+            Self::Store(StoreError::SchemaUnsupported { .. }) => "schema_unsupported",
+            Self::Store(StoreError::Corrupt(_)) => "store_corrupt",
+            Self::Store(_) => "store_write_failed",
         }
     }
 }

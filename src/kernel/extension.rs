@@ -21,6 +21,18 @@ pub enum Refused {
     NoEarlierRevision,
 }
 
+impl Refused {
+    /// Returns the machine code.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::AlreadyInstalled => "extension_already_installed",
+            Self::NotInstalled => "extension_not_installed",
+            Self::SameRevision => "extension_revision_unchanged",
+            Self::NoEarlierRevision => "extension_no_earlier_revision",
+        }
+    }
+}
+
 /// Resolves the right to run of a command that needs `permissions`. `entrypoint` is asked only when everything else holds.
 pub fn resolve(
     state: &ExtensionState,

@@ -3,9 +3,10 @@
 //! `send` answers "here is a reference" and never "delivered"; only a readback that is judged makes a delivery. Every failed write says
 //! whether it may have happened all the same. A provider is handed what it needs and never opens the store.
 
+use crate::contract::channel::body::OutboundBody;
 use crate::contract::channel::ids::{AppId, ChatId, MarkId, MessageId, Opaque, ProfileName};
-use crate::contract::channel::observed::{MarkPage, Members, Observed, Page};
-use crate::contract::channel::outbound::{MemberIdKind, OutboundText};
+use crate::contract::channel::mention::MemberIdKind;
+use crate::contract::channel::observed::{MarkPage, Members, Observed, Page, Previewed};
 use crate::contract::channel::outcome::ExternalWriteOutcome;
 use crate::contract::channel::route::{ResolvedRoute, VerifiedRoute};
 use crate::contract::time::Timestamp;
@@ -53,8 +54,20 @@ pub struct ProviderError {
 /// Why a route is not confirmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VerifyRefusal {
-    SenderIdentity,
-    NotInChat,
+    /// The profile is not the expected application, or nobody could say who it is.
+    SenderIdentity(Option<ProviderErrorKind>),
+    /// The chat could not be seen as that application.
+    NotInChat(ProviderErrorKind),
+}
+
+/// How the words of a text are handed to the provider's program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Encoding {
+    /// As they are.
+    #[default]
+    Literal,
+    /// As an encoded body.
+    Encoded,
 }
 
 /// One message to send.
@@ -62,7 +75,8 @@ pub enum VerifyRefusal {
 pub struct OutboundMessage<'a> {
     /// The message that is answered; none for the chat root.
     pub source: Option<&'a MessageId>,
-    pub text: &'a OutboundText,
+    pub body: &'a OutboundBody,
+    pub encoding: Encoding,
     pub key: &'a str,
 }
 
@@ -91,12 +105,12 @@ pub trait ChannelProvider: Sync {
     fn verify(&self, route: &ResolvedRoute) -> Result<VerifiedRoute, VerifyRefusal>;
     /// Reads the members under one identity family, all pages.
     fn members(&self, route: &VerifiedRoute, kind: MemberIdKind) -> Result<Members, ProviderError>;
-    /// Lets the provider say what it would send: the decoded texts of the previewed bodies.
+    /// Lets the provider say what it would send: the decoded bodies of the previewed calls.
     fn preview(
         &self,
         route: &VerifiedRoute,
         message: &OutboundMessage<'_>,
-    ) -> Result<Vec<String>, ProviderError>;
+    ) -> Result<Vec<Previewed>, ProviderError>;
     /// Sends one message.
     fn send(
         &self,
@@ -144,4 +158,20 @@ pub trait ChannelProvider: Sync {
     ) -> Result<MarkPage, ProviderError>;
     /// Says which application a profile is.
     fn own_app(&self, profile: &ProfileName) -> Result<AppId, ProviderError>;
+}
+
+/// One page of what a person finds in a chat.
+#[derive(Clone, Debug)]
+pub struct SearchRead<'a> {
+    pub chat: &'a ChatId,
+    pub words: &'a str,
+    pub token: Option<&'a Opaque>,
+}
+
+/// A person's own view of a chat. A search may see what the bot cannot: the bot need not be in the chat yet.
+pub trait ChannelReader {
+    /// Confirms that a person is signed in under the profile; false when nobody is.
+    fn is_signed_in(&self, profile: &ProfileName) -> Result<bool, ProviderError>;
+    /// Reads one page of the messages of a chat that hold the words.
+    fn search(&self, profile: &ProfileName, read: &SearchRead<'_>) -> Result<Page, ProviderError>;
 }

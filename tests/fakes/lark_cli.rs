@@ -71,6 +71,7 @@ fn run(state: &mut state::State, call: &Call) -> Answer {
         "im +messages-mget" => read::mget(state, call),
         "im +chat-messages-list" => read::history(state, call),
         "im +threads-messages-list" => read::thread(state, call),
+        "im +messages-search" => read::search(state, call),
         "im +messages-send" | "im +messages-reply" => send::message(state, call),
         "drive +list-comments" => document::cards(state, call),
         "event status" => stream::status(state, call),

@@ -34,6 +34,46 @@ fn a_refused_command_line_names_what_is_missing_or_meant() {
     assert!(told.contains("did you mean --goal-id?"), "{told}");
 }
 
+/// docs/spec/lark-inbox.md 16: a message that lands in the wrong place of a command line comes back nowhere.
+#[test]
+fn a_refused_command_line_repeats_no_value() {
+    let sandbox = Sandbox::new();
+    let body = "zqpbody of a message";
+    let lines: [&[&str]; 8] = [
+        &["lark-inbox", "send", "--text", "a", body],
+        &["lark-inbox", "send", "--text", "a", "zqpbody"],
+        &[
+            "lark-inbox",
+            "send",
+            "--text",
+            "a",
+            "--message-purpose",
+            body,
+        ],
+        &["lark-inbox", body],
+        &[body],
+        &["lark-inbox", "drain", "--limit", body],
+        &[
+            "lark-inbox",
+            "send",
+            "--text",
+            "a",
+            "--zqpbody of a message",
+        ],
+        &["todo", "list", "--goal-id", "demo", "-zqpbody"],
+    ];
+    for words in lines {
+        for format in ["json", "markdown"] {
+            let mut words = words.to_vec();
+            words.extend(["--format", format]);
+            let run = sandbox.loopx(&words).run();
+            assert_eq!(run.code, Some(2), "{words:?}");
+            let said = run.text() + &run.errors();
+            assert!(!said.contains("zqpbody"), "{words:?}: {said}");
+        }
+    }
+}
+
 #[test]
 fn help_and_version_are_text_on_standard_output() {
     let sandbox = Sandbox::new();

@@ -49,6 +49,11 @@ pub(crate) enum LarkInboxCommand {
         after_help = "Example: loopx lark-inbox reply --goal-id weekly-release --message-id om_abc --text 'Done' --execute"
     )]
     Reply(ReplyArgs),
+    /// Notify reviewers of a pull request, once
+    #[command(
+        after_help = "Example: loopx lark-inbox notify-reviewer --goal-id weekly-release --pull-request-url https://git.example/pull/7 --text '<at open_id=\"ou_x\">Name</at> please review' --execute"
+    )]
+    NotifyReviewer(NotifyArgs),
     /// Mark a captured message as being worked on
     #[command(
         after_help = "Example: loopx lark-inbox processing --goal-id weekly-release --message-id om_abc --execute"
@@ -240,6 +245,29 @@ pub(crate) struct ReplyArgs {
     pub(crate) message_id: String,
     #[command(flatten)]
     pub(crate) outbound: OutboundFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NotifyArgs {
+    #[command(flatten)]
+    pub(crate) context: ContextFlags,
+    /// The route of a collector
+    #[arg(long, value_name = "KEY")]
+    pub(crate) route_key: Option<String>,
+    /// The pull request, an https address
+    #[arg(long, value_name = "URL")]
+    pub(crate) pull_request_url: String,
+    /// The words, with a structured mention of every reviewer; the address is added where it is missing
+    #[arg(long, allow_hyphen_values = true, value_name = "TEXT")]
+    pub(crate) text: String,
+    /// The profile of the signed-in person who searches; default: the configured one
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) reader_profile: Option<String>,
+    /// Ask the provider without sending
+    #[arg(long)]
+    pub(crate) provider_preflight: bool,
+    #[command(flatten)]
+    pub(crate) act: ExecuteFlag,
 }
 
 #[derive(Debug, Args)]

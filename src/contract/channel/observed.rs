@@ -9,6 +9,10 @@ use std::fmt;
 use serde_json::Value;
 
 use super::ids::{AppId, ChatId, MarkId, MessageId, Opaque};
+use super::mention::MentionId;
+
+/// Application id to member id, as a chat's own member list pairs them.
+pub type Aliases = BTreeMap<MentionId, MentionId>;
 
 /// One message of a listing, a readback or a thread.
 #[derive(Clone, Default)]
@@ -62,6 +66,20 @@ impl Observed {
     }
 }
 
+/// What the provider says it would send.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Previewed {
+    Text(String),
+    Post(String),
+    Other,
+}
+
+impl fmt::Debug for Previewed {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("<private preview>")
+    }
+}
+
 /// One page of a listing.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
@@ -74,9 +92,9 @@ pub struct Page {
 #[derive(Clone, Default)]
 pub struct Members {
     /// Every identity found.
-    pub ids: Vec<String>,
+    pub ids: Vec<MentionId>,
     /// The provider's own pairs of a bot's member id and application id.
-    pub bots: Vec<(String, String)>,
+    pub bots: Vec<(MentionId, MentionId)>,
     /// All pages were read and nothing was cut.
     pub is_complete: bool,
 }
@@ -89,21 +107,17 @@ impl fmt::Debug for Members {
 
 impl Members {
     /// Returns application id to member id, for pairs that are one to one.
-    pub fn aliases(&self) -> BTreeMap<&str, &str> {
-        let pairs = self
-            .bots
-            .iter()
-            .map(|(member, app)| (member.as_str(), app.as_str()));
+    pub fn aliases(&self) -> Aliases {
+        let is_one_to_one = |(member, app): &&(MentionId, MentionId)| {
+            let mut sharing = self
+                .bots
+                .iter()
+                .filter(|(other, other_app)| other == member || other_app == app);
+            sharing.all(|(other, other_app)| other == member && other_app == app)
+        };
+        let pairs = self.bots.iter().filter(is_one_to_one);
         pairs
-            .clone()
-            .filter(|(member, app)| {
-                let same = |(other, other_app): &(&str, &str)| other == member || other_app == app;
-                pairs
-                    .clone()
-                    .filter(same)
-                    .all(|pair| pair == (*member, *app))
-            })
-            .map(|(member, app)| (app, member))
+            .map(|(member, app)| (app.clone(), member.clone()))
             .collect()
     }
 }
@@ -121,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_bot_pair_that_is_not_one_to_one_is_no_alias() {
-        let pair = |member: &str, app: &str| (member.to_owned(), app.to_owned());
+        let pair = |member: &str, app: &str| (MentionId::new(member), MentionId::new(app));
         let members = Members {
             bots: vec![
                 pair("ou_a", "cli_a"),
@@ -130,7 +144,10 @@ mod tests {
             ],
             ..Members::default()
         };
-        assert_eq!(members.aliases(), BTreeMap::from([("cli_a", "ou_a")]));
+        assert_eq!(
+            members.aliases(),
+            BTreeMap::from([(MentionId::new("cli_a"), MentionId::new("ou_a"))])
+        );
     }
 
     #[test]

@@ -1,14 +1,13 @@
-//! The text of an outgoing message: structured mentions, the rules that keep a plain `@name` from posing as one, the payload digest.
+//! The text of an outgoing message and the rules that keep a plain `@name` from posing as a mention.
 //!
-//! A mention is `<at KIND="ID">NAME</at>`; the name is decoration and never evidence. Everything is checked before any call, also in a
-//! plain preview (`docs/spec/lark-inbox.md` 6.1).
+//! Everything is checked before any call, also in a plain preview (`docs/spec/lark-inbox.md` 6.1).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde_json::json;
 
-use crate::contract::digest;
+use super::mention::{MemberIdKind, MentionId, Segment, Split, split_mentions};
 use crate::contract::text;
 
 /// The longest text without a source, in characters.
@@ -17,53 +16,6 @@ const MAX_ROOT_CHARS: usize = 1200;
 const MAX_ARGUMENT_BYTES: usize = 131_071;
 /// The longest JSON body of a text message.
 const MAX_BODY_BYTES: usize = 150_000;
-
-/// The identity family a mention is written in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum MemberIdKind {
-    Open,
-    Union,
-    User,
-}
-
-impl MemberIdKind {
-    /// Returns the provider's name of the family.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::User => "user_id",
-            Self::Open => "open_id",
-            Self::Union => "union_id",
-        }
-    }
-
-    fn parse(name: &str) -> Option<Self> {
-        [Self::User, Self::Open, Self::Union]
-            .into_iter()
-            .find(|kind| kind.as_str().eq_ignore_ascii_case(name))
-    }
-}
-
-/// The identity a mention asks for; private.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MentionId(String);
-
-impl MentionId {
-    /// Takes an identity as it was written.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// Returns the text, for comparisons with provider answers.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for MentionId {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("<private>")
-    }
-}
 
 /// Why a text cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,10 +38,19 @@ pub enum TextFault {
     AmbiguousKind,
 }
 
-#[derive(Clone, PartialEq, Eq)]
-enum Segment {
-    Text(String),
-    Mention(MentionId),
+impl TextFault {
+    /// Returns the machine code.
+    pub const fn error_code(self) -> &'static str {
+        match self {
+            Self::Empty => "text_empty",
+            Self::TooLong => "text_too_long",
+            Self::ReservedStart => "text_reserved_start",
+            Self::LiteralNewline => "text_literal_newline",
+            Self::BrokenMention => "text_broken_mention",
+            Self::VisibleMention => "text_visible_mention",
+            Self::AmbiguousKind => "text_ambiguous_mention_kind",
+        }
+    }
 }
 
 /// A text that may be sent; its words are private.
@@ -119,15 +80,7 @@ impl OutboundText {
     /// Normalises and checks a text.
     pub fn parse(raw: &str, rule: LengthRule) -> Result<Self, TextFault> {
         let text = normalize(raw);
-        if text.is_empty() {
-            return Err(TextFault::Empty);
-        }
-        if text == "-" || text.starts_with('@') {
-            return Err(TextFault::ReservedStart);
-        }
-        check_length(&text, rule)?;
-        let (segments, kinds) = split_mentions(&text)?;
-        check_visible(&segments)?;
+        let (segments, kinds) = check(&text, rule)?;
         Ok(Self {
             text,
             segments,
@@ -162,55 +115,6 @@ impl OutboundText {
     }
 }
 
-/// Where a message is put.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Placement {
-    ChatRoot,
-    SourceThread,
-}
-
-impl Placement {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::ChatRoot => "chat_root",
-            Self::SourceThread => "source_thread",
-        }
-    }
-}
-
-/// The identity of one intended message: everything that must be equal for two sends to be the same.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OutboundKey(String);
-
-impl OutboundKey {
-    /// Derives the key of a text at a place.
-    pub fn derive(source: Option<&str>, placement: Placement, text: &OutboundText) -> Self {
-        let payload = json!({
-            "message_id": source.unwrap_or(""),
-            "placement": placement.as_str(),
-            "text": text.as_str(),
-        });
-        // A payload of three texts always has a canonical form.
-        Self(digest::digest_hex(&payload).unwrap_or_default())
-    }
-
-    /// Returns what a packet shows.
-    pub fn public(&self) -> String {
-        format!("sha256:{}", self.0)
-    }
-
-    /// Returns the key the provider joins repeats by.
-    pub fn provider_key(&self) -> String {
-        format!("loopx-{}", self.attempt())
-    }
-
-    /// Returns the 32 digits that name the attempt.
-    pub fn attempt(&self) -> &str {
-        self.0.get(..32).unwrap_or(&self.0)
-    }
-}
-
 /// Folds line ends, collapses white space in each line and drops blank lines at both ends.
 pub fn normalize(raw: &str) -> String {
     let folded = raw.replace("\r\n", "\n").replace('\r', "\n");
@@ -221,6 +125,26 @@ pub fn normalize(raw: &str) -> String {
         (Some(first), Some(last)) => lines[first..=last].join("\n"),
         _ => String::new(),
     }
+}
+
+/// Folds line ends and trims both ends; the layout inside stays, since it is the format.
+pub fn trim_formatted(raw: &str) -> String {
+    let folded = raw.replace("\r\n", "\n").replace('\r', "\n");
+    text::trim(&folded).to_owned()
+}
+
+/// Checks a normalised text and splits it at its mentions.
+pub(super) fn check(text: &str, rule: LengthRule) -> Result<Split, TextFault> {
+    if text.is_empty() {
+        return Err(TextFault::Empty);
+    }
+    if text == "-" || text.starts_with('@') {
+        return Err(TextFault::ReservedStart);
+    }
+    check_length(text, rule)?;
+    let (segments, kinds) = split_mentions(text).map_err(|_| TextFault::AmbiguousKind)?;
+    check_visible(&segments)?;
+    Ok((segments, kinds))
 }
 
 fn check_length(text: &str, rule: LengthRule) -> Result<(), TextFault> {
@@ -236,56 +160,6 @@ fn check_length(text: &str, rule: LengthRule) -> Result<(), TextFault> {
     } else {
         Err(TextFault::TooLong)
     }
-}
-
-type Split = (Vec<Segment>, BTreeMap<MentionId, MemberIdKind>);
-
-fn split_mentions(text: &str) -> Result<Split, TextFault> {
-    let mut segments = Vec::new();
-    let mut kinds: BTreeMap<MentionId, MemberIdKind> = BTreeMap::new();
-    let mut plain = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find('<') {
-        plain.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let Some((kind, id, after)) = read_tag(rest) else {
-            plain.push('<');
-            rest = &rest[1..];
-            continue;
-        };
-        if kinds
-            .insert(id.clone(), kind)
-            .is_some_and(|known| known != kind)
-        {
-            return Err(TextFault::AmbiguousKind);
-        }
-        segments.push(Segment::Text(std::mem::take(&mut plain)));
-        segments.push(Segment::Mention(id));
-        rest = after;
-    }
-    plain.push_str(rest);
-    segments.push(Segment::Text(plain));
-    Ok((segments, kinds))
-}
-
-/// Reads one whole tag at the start of `text`.
-fn read_tag(text: &str) -> Option<(MemberIdKind, MentionId, &str)> {
-    let head = text
-        .get(..3)
-        .filter(|head| head.eq_ignore_ascii_case("<at"))?;
-    let attributes = text[head.len()..].strip_prefix(' ')?;
-    let (name, rest) = attributes.split_once('=')?;
-    let kind = MemberIdKind::parse(name.trim())?;
-    let (id, rest) = rest.trim_start().strip_prefix('"')?.split_once('"')?;
-    if id.is_empty() || id.contains(['<', '>']) {
-        return None;
-    }
-    let body = rest.trim_start().strip_prefix('>')?;
-    let end = body.find('<')?;
-    let close = body[end..]
-        .get(..5)
-        .filter(|close| close.eq_ignore_ascii_case("</at>"))?;
-    Some((kind, MentionId::new(id), &body[end + close.len()..]))
 }
 
 /// Refuses what only looks like a mention, outside code fences.
@@ -429,20 +303,6 @@ mod tests {
         assert_eq!(
             OutboundText::parse(&long, LengthRule::Reply),
             Err(TextFault::TooLong)
-        );
-    }
-
-    #[test]
-    fn the_key_binds_source_placement_and_text() {
-        let text = root("plain words").expect("valid");
-        let key = OutboundKey::derive(None, Placement::ChatRoot, &text);
-        let payload = "{\"message_id\":\"\",\"placement\":\"chat_root\",\"text\":\"plain words\"}";
-        let hex = digest::content_digest(payload.as_bytes()).hex();
-        assert_eq!(key.public(), format!("sha256:{hex}"));
-        assert_eq!(key.provider_key(), format!("loopx-{}", &hex[..32]));
-        assert_ne!(
-            key,
-            OutboundKey::derive(Some("om_1"), Placement::SourceThread, &text)
         );
     }
 }

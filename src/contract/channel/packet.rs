@@ -76,6 +76,7 @@ impl<'a> ChannelPacket<'a> {
         });
         if let Some(blocker) = self.blocker {
             packet["blocker"] = json!(blocker);
+            packet["error_code"] = json!(blocker);
         }
         if let Some(command) = &self.recovery_command {
             packet["recovery_command"] = json!(command);

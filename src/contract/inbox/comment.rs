@@ -12,6 +12,7 @@ use crate::contract::error::ContractError;
 use crate::contract::json as strict;
 use crate::contract::parse::{Fields, Label};
 use crate::contract::text;
+use crate::contract::web_address::WebAddress;
 
 /// The schema of the configuration.
 pub const COMMENT_CONFIG: &str = "lark_document_comment_config_v0";
@@ -90,20 +91,15 @@ impl CommentConfig {
 }
 
 fn read_document(at: &Label, value: &Value) -> Result<Opaque, ContractError> {
-    let url = as_text(at, value)?;
-    let rest = url.strip_prefix("https://");
-    let plain = rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
-        && url.len() <= 2000
-        && !url.contains(char::is_whitespace);
-    match plain {
-        true => Ok(Opaque::new(url)),
-        false => Err(ContractError::invalid(at, "must be an https address")),
-    }
+    WebAddress::parse(as_text(at, value)?)
+        .map(|address| Opaque::new(address.as_str()))
+        .ok_or_else(|| ContractError::invalid(at, "must be an https address"))
 }
 
 fn read_response(fields: &mut Fields<'_>) -> Result<bool, ContractError> {
     let at = fields.at("response");
-    let Some(value) = fields.some("response") else {
+    // Closed: null is no object either.
+    let Some(value) = fields.given("response") else {
         return Ok(false);
     };
     let mut response = Fields::closed(&at, value)?;

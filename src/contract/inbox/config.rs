@@ -84,6 +84,10 @@ impl fmt::Debug for BotIdentity {
 pub struct ReplyConfig {
     pub profile: ProfileName,
     pub chat: ChatId,
+    /// The profile of the person who looks whether a reviewer was notified already.
+    pub reader: Option<ProfileName>,
+    /// The owner wrote how messages should read.
+    pub has_written_style: bool,
 }
 
 /// Advice about replies; present also where sending is off.
@@ -203,6 +207,8 @@ impl ReplyBlock {
         let chat = reply.optional("chat_id", |at, value| {
             read_id(at, value, ChatId::new, "must be a chat id")
         })?;
+        let reader = reply.optional("reader_profile", read_profile)?;
+        let has_written_style = reply.some("editorial_style").is_some();
         let guidance = ReplyGuidance {
             placement_policy: reply
                 .optional_choice("placement_policy", PLACEMENTS)?
@@ -213,7 +219,12 @@ impl ReplyBlock {
         };
         let marks = read_marks(&mut reply, enabled)?;
         let sender = match (enabled, profile, chat) {
-            (true, Some(profile), Some(chat)) => Some(ReplyConfig { profile, chat }),
+            (true, Some(profile), Some(chat)) => Some(ReplyConfig {
+                profile,
+                chat,
+                reader,
+                has_written_style,
+            }),
             _ => None,
         };
         reply.finish(Self {

@@ -61,6 +61,12 @@ pub enum InboxFault {
     DefaultRouteOnly,
     #[error("lark inbox reply source message is not captured by this inbox")]
     SourceNotCaptured,
+    #[error("reviewer notification requires a structured mention of every reviewer")]
+    ReviewerMentionRequired,
+    #[error("pull-request-url must be one https address")]
+    PullRequestAddress,
+    #[error("reader-profile must be a profile name other than the default one")]
+    ReaderProfile,
     #[error("processing requires a captured pending inbox message")]
     ProcessingSource,
     #[error(transparent)]
@@ -134,14 +140,71 @@ pub enum InboxFault {
 }
 
 impl InboxFault {
-    /// Returns the machine code of the few refusals that have one.
-    pub fn error_code(&self) -> Option<&'static str> {
+    /// Returns the machine code.
+    #[allow(clippy::too_many_lines, reason = "a flat table")]
+    pub const fn error_code(&self) -> &'static str {
         match self {
-            Self::RouteDisabled(_) => Some("lark_inbox_route_disabled"),
-            Self::ConfigSchemaUnsupported | Self::CursorSchemaUnsupported => {
-                Some("schema_unsupported")
-            }
-            _ => None,
+            Self::ContextRequired => "inbox_context_required",
+            Self::NotConfigured => "inbox_not_configured",
+            Self::GoalUnknown => "goal_not_found",
+            Self::RegistryInvalid => "registry_invalid",
+            Self::ConfigMissing => "inbox_config_missing",
+            Self::ConfigUnreadable => "inbox_config_unreadable",
+            Self::ConfigOutside => "inbox_config_outside_project",
+            Self::InboxOutside => "inbox_outside_project",
+            Self::Config(_) => "inbox_config_invalid",
+            Self::ConfigSchemaUnsupported | Self::CursorSchemaUnsupported => "schema_unsupported",
+            Self::NotEnabled => "inbox_not_enabled",
+            Self::RouteDisabled(_) => "lark_inbox_route_disabled",
+            Self::CollectorConfigRequired => "collector_config_required",
+            Self::Collector(_) | Self::CollectorRule(_) => "collector_config_invalid",
+            Self::ConfigTracked => "collector_config_tracked",
+            Self::ConfigMisplaced => "collector_config_misplaced",
+            Self::GitProbeFailed => "git_probe_failed",
+            Self::InputUnreadable => "input_unreadable",
+            Self::InputEmpty => "input_empty",
+            Self::AckIds => "message_ids_invalid",
+            Self::RouteUnresolved => "message_route_unresolved",
+            Self::RouteMismatch => "item_route_mismatch",
+            Self::RouteKeyRequired => "route_key_required",
+            Self::RouteKeyUnknown => "route_key_unknown",
+            Self::DefaultRouteOnly => "route_key_not_default",
+            Self::SourceNotCaptured => "source_message_not_captured",
+            Self::ProcessingSource => "message_not_pending",
+            Self::ReviewDisabled => "material_review_not_enabled",
+            Self::ReviewNotCaptured => "material_review_message_not_captured",
+            Self::ReviewBoth => "material_review_effect_ambiguous",
+            Self::ReviewNeither => "material_review_effect_required",
+            Self::ReviewReasonLong => "material_review_reason_too_long",
+            Self::ReviewReceipt(_) => "material_review_receipt_invalid",
+            Self::ReviewAddressed => "material_review_message_addressed",
+            Self::StartZone | Self::StartInvalid => "history_start_invalid",
+            Self::StartNotPast => "history_start_not_past",
+            Self::StartDiffers => "history_start_differs",
+            Self::EarlierUsed => "history_earlier_start_used",
+            Self::CursorRoute => "history_cursor_route_changed",
+            Self::CursorSource => "history_cursor_source_changed",
+            Self::CursorInvalid => "history_cursor_invalid",
+            Self::InstallDisabled | Self::CollectorDisabled => "collector_not_enabled",
+            Self::NoEnabledRoute => "collector_no_enabled_route",
+            Self::ProfileCollected => "profile_already_collected",
+            Self::RuntimeNotPinned => "pinned_runtime_required",
+            Self::ReconcileKey => "reconcile_route_key_bound",
+            Self::ReconcileChat => "reconcile_chat_bound",
+            Self::ReconcileConfig => "reconcile_config_bound",
+            Self::ReconcilePath => "reconcile_inbox_path_bound",
+            Self::ReconcileFull => "reconcile_route_limit",
+            Self::ReconcileVersion => "reconcile_config_version",
+            Self::ReconcileRolledBack => "reconcile_rolled_back",
+            Self::ReconcileRollbackUnverified => "reconcile_rollback_unverified",
+            Self::CommentNotCaptured => "comment_event_not_captured",
+            Self::CommentDisabled => "comment_config_not_enabled",
+            Self::CommentResponseDisabled => "comment_response_not_enabled",
+            Self::CommentUnanswered => "comment_reply_required",
+            Self::ReviewerMentionRequired => "reviewer_mention_required",
+            Self::PullRequestAddress => "pull_request_url_invalid",
+            Self::ReaderProfile => "reader_profile_invalid",
+            Self::Text(fault) => fault.error_code(),
         }
     }
 }

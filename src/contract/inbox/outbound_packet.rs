@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::contract::channel::outbound::{OutboundKey, Placement};
+use super::guidance::Guidance;
+use crate::contract::channel::body::{ContentFormat, FormatFallback};
+use crate::contract::channel::key::{OutboundKey, Placement};
 use crate::contract::channel::outcome::ExternalWriteOutcome;
 
 /// Which command a result belongs to.
@@ -68,6 +70,20 @@ pub struct OutboundProgress {
     pub is_verified: bool,
     pub cleanup_verified: bool,
     pub export_pending: bool,
+    /// Guidance has to be looked at before the message leaves.
+    pub review_required: bool,
+    pub format: ContentFormat,
+    pub fallback: Option<FormatFallback>,
+}
+
+/// What no result ever captures.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct PrivateFlags {
+    private_sender_profile_captured: bool,
+    private_chat_id_captured: bool,
+    private_message_id_captured: bool,
+    private_reply_content_captured: bool,
+    raw_provider_payload_captured: bool,
 }
 
 /// The result of one command.
@@ -93,13 +109,14 @@ pub struct OutboundPacket {
     format_preflight_passed: bool,
     provider_preview_performed: bool,
     provider_preview_verified: bool,
-    private_sender_profile_captured: bool,
-    private_chat_id_captured: bool,
-    private_message_id_captured: bool,
-    private_reply_content_captured: bool,
-    raw_provider_payload_captured: bool,
+    #[serde(flatten)]
+    private: PrivateFlags,
     #[serde(skip_serializing_if = "Option::is_none")]
-    content_format: Option<&'static str>,
+    content_format: Option<ContentFormat>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format_fallback: Option<FormatFallback>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outbound_guidance: Option<Guidance>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reaction_cleanup_deferred: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,6 +140,7 @@ impl OutboundPacket {
     ) -> Self {
         let status = match blocker {
             Some(blocker) => blocker.status(),
+            None if progress.review_required => "agent_review_required",
             None if progress.is_verified => "sent_verified",
             None => "preview_ready",
         };
@@ -150,14 +168,19 @@ impl OutboundPacket {
             format_preflight_passed: progress.format_passed,
             provider_preview_performed: progress.preview_performed,
             provider_preview_verified: progress.preview_verified,
-            private_sender_profile_captured: false,
-            private_chat_id_captured: false,
-            private_message_id_captured: false,
-            private_reply_content_captured: false,
-            raw_provider_payload_captured: false,
-            content_format: is_reply.then_some("text"),
+            private: PrivateFlags::default(),
+            content_format: (is_reply || progress.fallback.is_some()).then_some(progress.format),
+            format_fallback: progress.fallback,
+            outbound_guidance: None,
             reaction_cleanup_deferred: (!is_reply && progress.is_verified).then_some(false),
             export_pending: progress.export_pending.then_some(true),
         }
+    }
+
+    /// Shows the guidance the message stands under.
+    #[must_use]
+    pub fn with_guidance(mut self, guidance: Option<Guidance>) -> Self {
+        self.outbound_guidance = guidance;
+        self
     }
 }

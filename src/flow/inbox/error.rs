@@ -47,9 +47,7 @@ impl InboxError {
         packet["external_write_outcome"] = json!(outcome);
         match self {
             Self::Fault(fault) => {
-                if let Some(code) = fault.error_code() {
-                    packet["error_code"] = json!(code);
-                }
+                packet["error_code"] = json!(fault.error_code());
                 if let InboxFault::RouteDisabled(key) = fault {
                     packet["route_key"] = json!(key);
                 }

@@ -6,7 +6,7 @@
 use crate::contract::channel::ids::{AppId, MessageId, Opaque};
 use crate::contract::channel::observed::{Observed, Page};
 use crate::contract::time::Timestamp;
-use crate::flow::inbox::outbound::Delivery;
+use crate::flow::inbox::clearance::Cleared;
 use crate::kernel::channel::readback;
 use crate::port::channel::{HistoryRead, ProviderError, ProviderErrorKind};
 
@@ -25,62 +25,81 @@ pub(super) enum Found {
 }
 
 /// Looks for the message of an old attempt.
-pub(super) fn find(delivery: &Delivery<'_>, attempted_at: Timestamp) -> Found {
-    let profile = &delivery.route.route().profile;
-    let app = match &delivery.route.route().app {
-        Some(app) => app.clone(),
-        None => match delivery.channel.own_app(profile) {
-            Ok(app) => app,
-            Err(_) => return Found::Unknown,
-        },
-    };
+pub(super) fn find(cleared: &Cleared<'_>, attempted_at: Timestamp) -> Found {
     let Some(earliest) = attempted_at.plus_seconds(-TOLERANCE_SECONDS) else {
         return Found::Unknown;
     };
-    let search = Search {
-        delivery,
-        app,
-        earliest,
-    };
-    let found = match delivery.message.source {
-        None => search.in_chat(),
-        Some(source) => search.in_thread(source),
-    };
-    match found {
-        Ok(Some(id)) => Found::Message(id),
-        Ok(None) => Found::Nothing,
-        Err(Unreadable) => Found::Unknown,
+    Found::of(Search::new(cleared, Some(earliest)).and_then(
+        |search| match cleared.message.source {
+            None => search.in_chat(earliest),
+            Some(source) => search.in_thread(source),
+        },
+    ))
+}
+
+/// Looks for the message of a chat's root in pages that somebody else reads, whenever it was sent.
+pub(super) fn find_in(
+    cleared: &Cleared<'_>,
+    read: impl FnMut(Option<&Opaque>) -> Result<Page, ProviderError>,
+) -> Found {
+    Found::of(Search::new(cleared, None).and_then(|search| search.pages(None, read)))
+}
+
+impl Found {
+    fn of(searched: Searched) -> Self {
+        match searched {
+            Ok(Some(id)) => Self::Message(id),
+            Ok(None) => Self::Nothing,
+            Err(Unreadable) => Self::Unknown,
+        }
     }
 }
 
 struct Unreadable;
 
 struct Search<'a> {
-    delivery: &'a Delivery<'a>,
+    cleared: &'a Cleared<'a>,
     app: AppId,
-    earliest: Timestamp,
+    /// The instant before which a message is another one.
+    earliest: Option<Timestamp>,
 }
 
 type Searched = Result<Option<MessageId>, Unreadable>;
 
-impl Search<'_> {
-    fn in_chat(&self) -> Searched {
-        let route = self.delivery.route.route();
+impl<'a> Search<'a> {
+    fn new(cleared: &'a Cleared<'a>, earliest: Option<Timestamp>) -> Result<Self, Unreadable> {
+        let route = cleared.route.route();
+        let app = match &route.app {
+            Some(app) => app.clone(),
+            None => cleared
+                .channel
+                .own_app(&route.profile)
+                .map_err(|_| Unreadable)?,
+        };
+        Ok(Self {
+            cleared,
+            app,
+            earliest,
+        })
+    }
+
+    fn in_chat(&self, start: Timestamp) -> Searched {
+        let route = self.cleared.route.route();
         self.pages(None, |token| {
             let read = HistoryRead {
                 chat: &route.chat,
-                start: self.earliest,
+                start,
                 end: None,
                 page_size: 50,
                 token,
             };
-            self.delivery.channel.history(&route.profile, &read)
+            self.cleared.channel.history(&route.profile, &read)
         })
     }
 
     fn in_thread(&self, source: &MessageId) -> Searched {
-        let profile = &self.delivery.route.route().profile;
-        let channel = self.delivery.channel;
+        let profile = &self.cleared.route.route().profile;
+        let channel = self.cleared.channel;
         let first = match channel.thread(profile, source.as_str(), None) {
             Ok(page) => page,
             Err(error) if error.kind == ProviderErrorKind::NotFound => {
@@ -141,7 +160,7 @@ impl Search<'_> {
     }
 
     fn is_it(&self, message: &Observed, source: Option<&MessageId>) -> Searched {
-        let chat = &self.delivery.route.route().chat;
+        let chat = &self.cleared.route.route().chat;
         let is_foreign = message.chat.as_ref().is_some_and(|shown| shown != chat);
         if source.is_none() && is_foreign {
             return Err(Unreadable);
@@ -152,21 +171,18 @@ impl Search<'_> {
         if source.is_none() && message.sender_type.is_none() {
             return self.unnamed(message);
         }
-        if !message.is_own(Some(&self.app))
-            || shown_minute(&message.create_time)
-                .is_some_and(|minute| minute < self.earliest_minute())
-        {
+        if !message.is_own(Some(&self.app)) || self.is_earlier(message) {
             return Ok(None);
         }
-        let profile = &self.delivery.route.route().profile;
+        let profile = &self.cleared.route.route().profile;
         let is_many = message.mention_count() > readback::MAX_SHOWN_MENTIONS;
         let raw = match source.is_some() || is_many {
             false => None,
-            true if !is_many && !readback::is_sent(&self.delivery.expected(), message, None) => {
+            true if !is_many && !readback::is_sent(&self.cleared.expected(), message, None) => {
                 return Ok(None);
             }
             true => Some(
-                self.delivery
+                self.cleared
                     .channel
                     .read_raw(profile, id)
                     .map_err(|_| Unreadable)?,
@@ -177,21 +193,24 @@ impl Search<'_> {
             (Some(_), None) => false,
             (None, _) => true,
         };
-        let matches =
-            answers && readback::is_sent(&self.delivery.expected(), message, raw.as_ref());
+        let matches = answers && readback::is_sent(&self.cleared.expected(), message, raw.as_ref());
         Ok(matches.then(|| id.clone()))
     }
 
     /// A row without id or sender that shows these words may be the message: nobody can tell.
     fn unnamed(&self, message: &Observed) -> Searched {
-        match readback::is_sent(&self.delivery.expected(), message, None) {
+        match readback::is_sent(&self.cleared.expected(), message, None) {
             true => Err(Unreadable),
             false => Ok(None),
         }
     }
 
-    fn earliest_minute(&self) -> i64 {
-        self.earliest.unix_seconds().div_euclid(60)
+    fn is_earlier(&self, message: &Observed) -> bool {
+        let shown = shown_minute(&message.create_time);
+        let bound = self
+            .earliest
+            .map(|instant| instant.unix_seconds().div_euclid(60));
+        shown.zip(bound).is_some_and(|(shown, bound)| shown < bound)
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::contract::channel::ids::ProfileName;
 use crate::contract::inbox::comment::CommentConfig;
-use crate::port::channel::{ChannelProvider, ProgramChoice};
+use crate::port::channel::{ChannelProvider, ChannelReader, ProgramChoice};
 use crate::port::comments::CommentSource;
 use crate::port::events::EventStreams;
 
@@ -12,6 +12,8 @@ use crate::port::events::EventStreams;
 pub trait Providers {
     /// The chat provider behind the configured program, or the usual one.
     fn channel(&self, program: Option<String>) -> Box<dyn ChannelProvider>;
+    /// A person's own view of chats behind the same program.
+    fn reader(&self, program: Option<String>) -> Box<dyn ChannelReader>;
     /// The live streams of a profile; from now on a stop signal of this process is a message of them.
     fn streams(
         &self,

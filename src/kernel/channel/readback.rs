@@ -3,13 +3,16 @@
 //! Text and the exact set of mentioned identities decide. A name is never evidence: it only finds the place of a mention whose identity is
 //! proved by the list, and only where it belongs to one identity alone. Missing, extra, ambiguous or different fails closed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::placing::{Names, matched, places};
+use super::post::is_post;
+use crate::contract::channel::body::OutboundBody;
 use crate::contract::channel::ids::{AppId, ChatId, MessageId};
-use crate::contract::channel::observed::Observed;
-use crate::contract::channel::outbound::{MentionId, OutboundText, normalize};
+use crate::contract::channel::observed::{Aliases, Observed};
+use crate::contract::channel::outbound::{OutboundText, normalize};
 
 /// More mentions than this make the shown text unstable; then only the raw one is evidence.
 pub const MAX_SHOWN_MENTIONS: usize = 9;
@@ -17,12 +20,11 @@ pub const MAX_SHOWN_MENTIONS: usize = 9;
 /// What a message must be.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected<'a> {
-    pub text: &'a OutboundText,
+    pub body: &'a OutboundBody,
     pub chat: &'a ChatId,
     /// The sending application, where it is known.
     pub app: Option<&'a AppId>,
-    /// Application id to member id, as the chat's own member list pairs them.
-    pub aliases: &'a BTreeMap<String, String>,
+    pub aliases: &'a Aliases,
 }
 
 /// A readback, decided.
@@ -61,50 +63,62 @@ pub fn is_sent(expected: &Expected<'_>, message: &Observed, raw: Option<&Observe
         .chat
         .as_ref()
         .is_none_or(|chat| chat == expected.chat);
-    !message.is_deleted && by_app && by_own && in_chat && is_text(expected, message, raw)
+    !message.is_deleted && by_app && by_own && in_chat && is_body(expected, message, raw)
 }
 
-fn is_text(expected: &Expected<'_>, message: &Observed, raw: Option<&Observed>) -> bool {
-    let wanted = expected.text.mentions();
-    if wanted.is_empty() {
-        let has_none = match &message.mentions {
-            None | Some(Value::Null) => true,
-            Some(Value::Array(items)) => items.is_empty(),
-            Some(_) => false,
-        };
-        return has_none
-            && texts(message)
-                .iter()
-                .any(|text| normalize(text) == expected.text.as_str());
+fn is_body(expected: &Expected<'_>, message: &Observed, raw: Option<&Observed>) -> bool {
+    match expected.body {
+        OutboundBody::Text(text) if text.mentions().is_empty() => {
+            has_no_mentions(message)
+                && texts(message)
+                    .iter()
+                    .any(|shown| normalize(shown) == text.as_str())
+        }
+        OutboundBody::Text(text) => is_mentioning(expected, text, message, raw),
+        OutboundBody::Post(post) => has_no_mentions(message) && is_post(post, message),
     }
-    let Some(mentions) = matched(expected, message) else {
+}
+
+fn has_no_mentions(message: &Observed) -> bool {
+    match &message.mentions {
+        None | Some(Value::Null) => true,
+        Some(Value::Array(items)) => items.is_empty(),
+        Some(_) => false,
+    }
+}
+
+fn is_mentioning(
+    expected: &Expected<'_>,
+    text: &OutboundText,
+    message: &Observed,
+    raw: Option<&Observed>,
+) -> bool {
+    let wanted = text.mentions();
+    let Some(mentions) = matched(wanted, expected.aliases, message) else {
         return false;
     };
-    if mentions
-        .iter()
-        .map(|mention| mention.id)
-        .collect::<BTreeSet<_>>()
-        != wanted.keys().collect()
-    {
+    let found: BTreeSet<_> = mentions.iter().map(|mention| mention.id).collect();
+    if found != wanted.keys().collect() {
         return false;
     }
     if message.mention_count() <= MAX_SHOWN_MENTIONS {
         return texts(message)
             .iter()
-            .any(|text| places(expected.text, text, &mentions, Names::MayPlace));
+            .any(|shown| places(text, shown, &mentions, Names::MayPlace));
     }
-    let Some(raw) = raw.filter(|raw| {
+    let is_the_same = |raw: &&Observed| {
         raw.message_id == message.message_id && raw.chat.as_ref() == Some(expected.chat)
-    }) else {
+    };
+    let Some(raw) = raw.filter(is_the_same) else {
         return false;
     };
-    let Some(keys) = matched(expected, raw) else {
+    let Some(keys) = matched(wanted, expected.aliases, raw) else {
         return false;
     };
     raw.body
         .as_deref()
         .and_then(decoded)
-        .is_some_and(|text| places(expected.text, &text, &keys, Names::Never))
+        .is_some_and(|shown| places(text, &shown, &keys, Names::Never))
 }
 
 /// The texts a message may be read as: its raw body, else what is shown, decoded where it is an encoded body.
@@ -123,130 +137,28 @@ fn decoded(body: &str) -> Option<String> {
     value.get("text")?.as_str().map(str::to_owned)
 }
 
-struct Matched<'a> {
-    key: &'a str,
-    id: &'a MentionId,
-    name: Option<&'a str>,
-}
-
-/// Matches every listed mention to one requested identity; none when one is foreign, ambiguous or nameless.
-fn matched<'a>(expected: &'a Expected<'_>, message: &'a Observed) -> Option<Vec<Matched<'a>>> {
-    let mut by_key: BTreeMap<&str, &MentionId> = BTreeMap::new();
-    let mut found = Vec::new();
-    for mention in message.mentions.as_ref()?.as_array()? {
-        let key = mention
-            .get("key")
-            .and_then(Value::as_str)
-            .filter(|key| !key.is_empty())?;
-        let ids = ids(mention);
-        let aliased = ids
-            .iter()
-            .filter_map(|id| expected.aliases.get(*id).map(String::as_str));
-        let all: BTreeSet<&str> = ids.iter().copied().chain(aliased).collect();
-        let mut requested = expected
-            .text
-            .mentions()
-            .keys()
-            .filter(|id| all.contains(id.as_str()));
-        let (Some(id), None) = (requested.next(), requested.next()) else {
-            return None;
-        };
-        if by_key.insert(key, id).is_some_and(|known| known != id) {
-            return None;
-        }
-        found.push(Matched {
-            key,
-            id,
-            name: mention
-                .get("name")
-                .and_then(Value::as_str)
-                .filter(|name| !name.is_empty()),
-        });
-    }
-    Some(found)
-}
-
-const ID_NAMES: [&str; 5] = ["open_id", "user_id", "union_id", "app_id", "member_id"];
-
-fn ids(mention: &Value) -> Vec<&str> {
-    let direct = mention.get("id").and_then(Value::as_str);
-    let inner = mention.get("id").filter(|id| id.is_object());
-    let named = [Some(mention), inner]
-        .into_iter()
-        .flatten()
-        .flat_map(|object| {
-            ID_NAMES
-                .iter()
-                .filter_map(|name| object.get(*name).and_then(Value::as_str))
-        });
-    direct.into_iter().chain(named).collect()
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Names {
-    MayPlace,
-    Never,
-}
-
-/// Tells whether the mentions stand in `text` where they stand in what was sent.
-fn places(sent: &OutboundText, text: &str, mentions: &[Matched<'_>], names: Names) -> bool {
-    let ids: Vec<&MentionId> = sent.mentions().keys().collect();
-    let token = |id: &MentionId| {
-        let index = ids
-            .iter()
-            .position(|known| *known == id)
-            .unwrap_or(ids.len());
-        format!("\u{1}{index}\u{2}")
-    };
-    let wanted = sent.tokenized(token);
-    let mut shown = text.to_owned();
-    let mut keys: Vec<&Matched<'_>> = mentions.iter().collect();
-    keys.sort_by_key(|mention| std::cmp::Reverse(mention.key.len()));
-    for mention in keys {
-        shown = shown.replace(mention.key, &token(mention.id));
-    }
-    if names == Names::MayPlace {
-        let mut named: Vec<&Matched<'_>> = mentions
-            .iter()
-            .filter(|mention| mention.name.is_some())
-            .collect();
-        named.sort_by_key(|mention| std::cmp::Reverse(mention.name.map_or(0, str::len)));
-        for mention in named {
-            let own = token(mention.id);
-            let missing = wanted
-                .matches(&own)
-                .count()
-                .saturating_sub(shown.matches(&own).count());
-            let display = format!("@{}", mention.name.unwrap_or_default());
-            let is_shared = mentions
-                .iter()
-                .any(|other| other.name == mention.name && other.id != mention.id);
-            if missing == 0 {
-                continue;
-            }
-            if is_shared || shown.matches(&display).count() != missing {
-                return false;
-            }
-            shown = shown.replace(&display, &own);
-        }
-    }
-    normalize(&shown) == normalize(&wanted)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::channel::body::ContentFormat;
+    use crate::contract::channel::mention::MentionId;
     use crate::contract::channel::outbound::LengthRule;
     use serde_json::json;
 
     const SENT: &str = "<at open_id=\"ou_aaa\">A</at> and <at open_id=\"ou_bbb\">B</at> please";
 
+    fn body(raw: &str, format: ContentFormat) -> OutboundBody {
+        OutboundBody::parse(raw, format, LengthRule::ChatRoot)
+            .expect("valid")
+            .0
+    }
+
     fn verdict(sent: &str, content: &str, mentions: Value, aliases: &[(&str, &str)]) -> bool {
-        let text = OutboundText::parse(sent, LengthRule::ChatRoot).expect("valid");
+        let body = body(sent, ContentFormat::Text);
         let chat = ChatId::new("oc_1").expect("id");
         let aliases = aliases
             .iter()
-            .map(|(app, member)| ((*app).to_owned(), (*member).to_owned()))
+            .map(|(app, member)| (MentionId::new(*app), MentionId::new(*member)))
             .collect();
         let id = MessageId::new("om_1").expect("id");
         let message = Observed {
@@ -256,7 +168,7 @@ mod tests {
             ..Observed::default()
         };
         let expected = Expected {
-            text: &text,
+            body: &body,
             chat: &chat,
             app: None,
             aliases: &aliases,
@@ -388,14 +300,14 @@ mod tests {
             .iter()
             .map(|id| format!("<at open_id=\"{id}\">x</at> "))
             .collect();
-        let text = OutboundText::parse(&sent, LengthRule::ChatRoot).expect("valid");
+        let body = body(&sent, ContentFormat::Text);
         let chat = ChatId::new("oc_1").expect("id");
         let mentions: Value = (0..12)
             .map(
                 |index| json!({"key": format!("@_user_{index}"), "id": ids[index], "name": "same"}),
             )
             .collect();
-        let body =
+        let sent_body =
             json!({"text": (0..12).map(|index| format!("@_user_{index} ")).collect::<String>()})
                 .to_string();
         let message = |body: Option<String>, chat: Option<ChatId>| Observed {
@@ -406,14 +318,14 @@ mod tests {
             chat,
             ..Observed::default()
         };
-        let aliases = BTreeMap::new();
+        let aliases = Aliases::new();
         let expected = Expected {
-            text: &text,
+            body: &body,
             chat: &chat,
             app: None,
             aliases: &aliases,
         };
-        let raw = message(Some(body), Some(chat.clone()));
+        let raw = message(Some(sent_body), Some(chat.clone()));
         assert!(is_sent(&expected, &message(None, None), Some(&raw)));
         assert!(!is_sent(&expected, &message(None, None), None));
         assert!(!is_sent(
@@ -425,14 +337,14 @@ mod tests {
 
     #[test]
     fn another_chat_sender_or_a_deleted_message_is_no_proof() {
-        let text = OutboundText::parse("hi", LengthRule::ChatRoot).expect("valid");
+        let body = body("hi", ContentFormat::Text);
         let (chat, app, aliases) = (
             ChatId::new("oc_1").expect("id"),
             AppId::new("cli_1"),
-            BTreeMap::new(),
+            Aliases::new(),
         );
         let expected = Expected {
-            text: &text,
+            body: &body,
             chat: &chat,
             app: app.as_ref(),
             aliases: &aliases,

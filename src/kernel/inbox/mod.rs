@@ -3,6 +3,7 @@
 pub mod addressing;
 pub mod collector;
 pub mod gaps;
+pub mod guidance;
 pub mod history_page;
 pub mod history_window;
 pub mod ingest;

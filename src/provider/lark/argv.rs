@@ -3,9 +3,10 @@
 
 use serde_json::json;
 
+use crate::contract::channel::body::OutboundBody;
 use crate::contract::channel::ids::{ChatId, MarkId, MessageId, Opaque};
-use crate::contract::channel::outbound::MemberIdKind;
-use crate::port::channel::{HistoryRead, OutboundMessage};
+use crate::contract::channel::mention::MemberIdKind;
+use crate::port::channel::{Encoding, HistoryRead, OutboundMessage, SearchRead};
 
 type Words = Vec<String>;
 
@@ -109,27 +110,55 @@ pub(super) fn members(chat: &ChatId, kind: MemberIdKind) -> Words {
 /// The send or reply; the preview is the same with one word more.
 pub(super) fn send(chat: &ChatId, message: &OutboundMessage<'_>, extra: &[&str]) -> Words {
     let mut all = match message.source {
-        None => words(&[
-            "im",
-            "+messages-send",
-            "--chat-id",
-            chat.as_str(),
-            "--text",
-            message.text.as_str(),
-        ]),
-        Some(source) => words(&[
-            "im",
-            "+messages-reply",
-            "--message-id",
-            source.as_str(),
-            "--text",
-            message.text.as_str(),
-            "--reply-in-thread",
-        ]),
+        None => words(&["im", "+messages-send", "--chat-id", chat.as_str()]),
+        Some(source) => words(&["im", "+messages-reply", "--message-id", source.as_str()]),
     };
+    all.extend(content(message));
+    if message.source.is_some() {
+        all.push("--reply-in-thread".to_owned());
+    }
     all.extend(words(extra));
     all.extend(words(&["--idempotency-key", message.key]));
     as_bot(all)
+}
+
+/// The words of a message in the form its kind and caller ask for.
+fn content(message: &OutboundMessage<'_>) -> Words {
+    let words_of = message.body.as_str();
+    let typed = |kind: &str, content: serde_json::Value| {
+        words(&["--msg-type", kind, "--content", &content.to_string()])
+    };
+    match (message.body, message.encoding) {
+        (OutboundBody::Text(_), Encoding::Literal) => words(&["--text", words_of]),
+        (OutboundBody::Text(_), Encoding::Encoded) => typed("text", json!({"text": words_of})),
+        (OutboundBody::Post(_), _) => typed(
+            "post",
+            json!({"zh_cn": {"content": [[{"tag": "md", "text": words_of}]]}}),
+        ),
+    }
+}
+
+/// One page of what a person finds in a chat.
+pub(super) fn search(read: &SearchRead<'_>) -> Words {
+    let mut all = words(&[
+        "im",
+        "+messages-search",
+        "--chat-id",
+        read.chat.as_str(),
+        "--query",
+        read.words,
+    ]);
+    all.extend(words(&[
+        "--page-size",
+        "20",
+        "--as",
+        "user",
+        "--no-reactions",
+        "--format",
+        "json",
+    ]));
+    all.extend(page_token(read.token));
+    all
 }
 
 pub(super) fn read_back(ids: &[&MessageId]) -> Words {
@@ -229,8 +258,63 @@ fn reactions(id: &MessageId) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::channel::outbound::{LengthRule, OutboundText};
+    use crate::contract::channel::body::ContentFormat;
+    use crate::contract::channel::outbound::LengthRule;
     use crate::contract::time::Timestamp;
+
+    fn body(format: ContentFormat) -> OutboundBody {
+        OutboundBody::parse("hello", format, LengthRule::ChatRoot)
+            .expect("text")
+            .0
+    }
+
+    fn message(body: &OutboundBody) -> OutboundMessage<'_> {
+        OutboundMessage {
+            source: None,
+            body,
+            encoding: Encoding::Literal,
+            key: "loopx-1",
+        }
+    }
+
+    #[test]
+    fn words_go_literally_encoded_or_as_a_post() {
+        let chat_id = ChatId::new("oc_a").expect("id");
+        let text = body(ContentFormat::Text);
+        let encoded = OutboundMessage {
+            encoding: Encoding::Encoded,
+            ..message(&text)
+        };
+        assert_eq!(
+            line(&send(&chat_id, &encoded, &[])),
+            "im +messages-send --chat-id oc_a --msg-type text --content {\"text\":\"hello\"} --idempotency-key loopx-1 --as bot --format json"
+        );
+        let post = body(ContentFormat::Markdown);
+        let source = MessageId::new("om_s").expect("id");
+        let answer = OutboundMessage {
+            source: Some(&source),
+            ..message(&post)
+        };
+        assert_eq!(
+            line(&send(&chat_id, &answer, &[])),
+            "im +messages-reply --message-id om_s --msg-type post --content {\"zh_cn\":{\"content\":[[{\"tag\":\"md\",\"text\":\"hello\"}]]}} \
+             --reply-in-thread --idempotency-key loopx-1 --as bot --format json"
+        );
+    }
+
+    #[test]
+    fn a_search_asks_as_the_person() {
+        let chat_id = ChatId::new("oc_a").expect("id");
+        let read = SearchRead {
+            chat: &chat_id,
+            words: "https://host.example/1",
+            token: None,
+        };
+        assert_eq!(
+            line(&search(&read)),
+            "im +messages-search --chat-id oc_a --query https://host.example/1 --page-size 20 --as user --no-reactions --format json"
+        );
+    }
 
     fn line(words: &Words) -> String {
         words.join(" ")
@@ -239,12 +323,8 @@ mod tests {
     #[test]
     fn a_send_and_its_preview_differ_in_one_word() {
         let chat_id = ChatId::new("oc_a").expect("id");
-        let text = OutboundText::parse("hello", LengthRule::ChatRoot).expect("text");
-        let message = OutboundMessage {
-            source: None,
-            text: &text,
-            key: "loopx-1",
-        };
+        let body = body(ContentFormat::Text);
+        let message = message(&body);
         let sent = send(&chat_id, &message, &[]);
         assert_eq!(
             line(&sent),

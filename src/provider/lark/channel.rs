@@ -8,11 +8,12 @@ use super::call::{Answer, Deadline, Program, not_started};
 use super::failure::unreadable;
 use super::{argv, read};
 use crate::contract::channel::ids::{AppId, MarkId, MessageId, Opaque, ProfileName};
-use crate::contract::channel::observed::{MarkPage, Members, Observed, Page};
-use crate::contract::channel::outbound::MemberIdKind;
+use crate::contract::channel::mention::MemberIdKind;
+use crate::contract::channel::observed::{MarkPage, Members, Observed, Page, Previewed};
 use crate::contract::channel::route::{ResolvedRoute, VerifiedRoute};
 use crate::port::channel::{
-    ChannelProvider, HistoryRead, OutboundMessage, ProgramChoice, ProviderError, VerifyRefusal,
+    ChannelProvider, ChannelReader, HistoryRead, OutboundMessage, ProgramChoice, ProviderError,
+    SearchRead, VerifyRefusal,
 };
 
 /// How often a verification that may pass later is asked.
@@ -50,15 +51,25 @@ impl Lark {
     }
 
     fn envelope(&self, profile: &ProfileName, tail: &[String]) -> Result<Value, ProviderError> {
-        self.call(profile, tail, Deadline::Usual)?.envelope()
+        self.envelope_of(profile, tail, Deadline::Usual)
     }
 
-    fn is_expected_sender(&self, route: &ResolvedRoute) -> bool {
+    /// Every call here speaks as the bot: an answer under another identity is none.
+    fn envelope_of(
+        &self,
+        profile: &ProfileName,
+        tail: &[String],
+        deadline: Deadline,
+    ) -> Result<Value, ProviderError> {
+        read::under("bot", self.call(profile, tail, deadline)?.envelope()?)
+    }
+
+    fn verify_sender(&self, route: &ResolvedRoute) -> Result<(), VerifyRefusal> {
         for _ in 0..VERIFY_TRIES {
             let answer = self.call(&route.profile, &argv::auth_status(), Deadline::Usual);
-            let Ok(value) = answer.and_then(Answer::bare) else {
-                return false;
-            };
+            let value = answer
+                .and_then(Answer::bare)
+                .map_err(|error| VerifyRefusal::SenderIdentity(Some(error.kind)))?;
             let bot = read::bot_status(&value);
             if bot.may_be_retried {
                 continue;
@@ -67,39 +78,47 @@ impl Lark {
                 (Some(expected), Some(found)) => expected == found,
                 _ => true,
             };
-            return bot.is_ready
-                && is_app
-                && bot.name.as_deref() == Some(route.display_name.as_str());
+            let is_named = bot.name.as_deref() == Some(route.display_name.as_str());
+            return match bot.is_ready && is_app && is_named {
+                true => Ok(()),
+                false => Err(VerifyRefusal::SenderIdentity(None)),
+            };
         }
-        false
+        Err(VerifyRefusal::SenderIdentity(None))
     }
 }
 
 impl ChannelProvider for Lark {
     fn verify(&self, route: &ResolvedRoute) -> Result<VerifiedRoute, VerifyRefusal> {
-        if !self.is_expected_sender(route) {
-            return Err(VerifyRefusal::SenderIdentity);
-        }
-        match self.envelope(&route.profile, &argv::chat(&route.chat)) {
-            Ok(_) => Ok(VerifiedRoute::attest(route.clone())),
-            Err(_) => Err(VerifyRefusal::NotInChat),
+        self.verify_sender(route)?;
+        let shown = self.envelope(&route.profile, &argv::chat(&route.chat));
+        let shown = shown.and_then(
+            |shown| match read::names_chat(&shown["data"], &route.chat) {
+                true => Ok(()),
+                false => Err(unreadable()),
+            },
+        );
+        match shown {
+            Ok(()) => Ok(VerifiedRoute::attest(route.clone())),
+            Err(error) => Err(VerifyRefusal::NotInChat(error.kind)),
         }
     }
 
     fn members(&self, route: &VerifiedRoute, kind: MemberIdKind) -> Result<Members, ProviderError> {
         let route = route.route();
-        read::members(&self.envelope(&route.profile, &argv::members(&route.chat, kind))?)
+        let shown = self.envelope(&route.profile, &argv::members(&route.chat, kind))?;
+        read::members(&shown, &route.chat)
     }
 
     fn preview(
         &self,
         route: &VerifiedRoute,
         message: &OutboundMessage<'_>,
-    ) -> Result<Vec<String>, ProviderError> {
+    ) -> Result<Vec<Previewed>, ProviderError> {
         let route = route.route();
         let tail = argv::send(&route.chat, message, &["--dry-run"]);
         let value = self.call(&route.profile, &tail, Deadline::Usual)?.bare()?;
-        Ok(read::previewed_texts(&value))
+        Ok(read::previewed(&value))
     }
 
     fn send(
@@ -149,11 +168,7 @@ impl ChannelProvider for Lark {
         id: &MessageId,
         emoji: &str,
     ) -> Result<MarkId, ProviderError> {
-        read::mark_id(
-            &self
-                .call(profile, &argv::add_mark(id, emoji), Deadline::Mark)?
-                .envelope()?,
-        )
+        read::mark_id(&self.envelope_of(profile, &argv::add_mark(id, emoji), Deadline::Mark)?)
     }
 
     fn remove_mark(
@@ -162,8 +177,7 @@ impl ChannelProvider for Lark {
         id: &MessageId,
         mark: &MarkId,
     ) -> Result<(), ProviderError> {
-        self.call(profile, &argv::remove_mark(id, mark), Deadline::Mark)?
-            .envelope()
+        self.envelope_of(profile, &argv::remove_mark(id, mark), Deadline::Mark)
             .map(drop)
     }
 
@@ -173,8 +187,8 @@ impl ChannelProvider for Lark {
         id: &MessageId,
         token: Option<&Opaque>,
     ) -> Result<MarkPage, ProviderError> {
-        let answer = self.call(profile, &argv::marks(id, token), Deadline::Mark)?;
-        read::mark_page(&answer.envelope()?, token)
+        let shown = self.envelope_of(profile, &argv::marks(id, token), Deadline::Mark)?;
+        read::mark_page(&shown, token)
     }
 
     fn own_app(&self, profile: &ProfileName) -> Result<AppId, ProviderError> {
@@ -182,5 +196,17 @@ impl ChannelProvider for Lark {
             .call(profile, &argv::whoami(), Deadline::Usual)?
             .bare()?;
         read::app_id(&value).ok_or_else(unreadable)
+    }
+}
+
+impl ChannelReader for Lark {
+    fn is_signed_in(&self, profile: &ProfileName) -> Result<bool, ProviderError> {
+        let answer = self.call(profile, &argv::auth_status(), Deadline::Usual)?;
+        Ok(read::is_user_ready(&answer.bare()?))
+    }
+
+    fn search(&self, profile: &ProfileName, read: &SearchRead<'_>) -> Result<Page, ProviderError> {
+        let answer = self.call(profile, &argv::search(read), Deadline::Usual)?;
+        read::page(&read::under("user", answer.envelope()?)?, read.token)
     }
 }

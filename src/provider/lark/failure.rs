@@ -99,7 +99,7 @@ impl ErrorObject {
                 code: number(error.get("code")),
             });
         }
-        let code = number(value.get("code")).filter(|code| *code != 0)?;
+        let code = number(value.get("code"))?;
         Some(Self {
             class: "api".to_owned(),
             subtype: String::new(),
@@ -108,8 +108,9 @@ impl ErrorObject {
     }
 }
 
+/// A code of 0 is the provider's word for success: under an error it says nothing.
 fn number(value: Option<&Value>) -> Option<i64> {
-    value.and_then(Value::as_i64)
+    value.and_then(Value::as_i64).filter(|code| *code != 0)
 }
 
 /// Returns the first JSON object that starts at the beginning of a line.
@@ -193,8 +194,11 @@ pub(super) const fn unreadable() -> ProviderError {
 fn effect(exit: Option<i32>, error: Option<&ErrorObject>) -> ExternalWriteOutcome {
     use ExternalWriteOutcome::{None, Unknown};
     let Some(exit) = exit else { return Unknown };
-    if matches!(exit, 6 | 10) {
-        return None;
+    match exit {
+        6 | 10 => return None,
+        1..=3 => {}
+        // The network, the program itself, or an ending that no release documents.
+        _ => return Unknown,
     }
     let Some(error) = error else { return Unknown };
     let is_refusal = match (error.class.as_str(), error.code) {

@@ -6,10 +6,28 @@ use serde_json::Value;
 
 use super::failure::unreadable;
 use crate::contract::channel::ids::{AppId, ChatId, MarkId, MessageId, Opaque};
-use crate::contract::channel::observed::{MarkPage, Members, Observed, Page};
+use crate::contract::channel::mention::MentionId;
+use crate::contract::channel::observed::{MarkPage, Members, Observed, Page, Previewed};
 use crate::port::channel::ProviderError;
 
 type Read<T> = Result<T, ProviderError>;
+
+/// Refuses an answer that was made under another identity than the one asked for.
+pub(super) fn under(identity: &str, envelope: Value) -> Read<Value> {
+    match envelope.get("identity") {
+        None | Some(Value::Null) => Ok(envelope),
+        Some(named) if named == identity => Ok(envelope),
+        Some(_) => Err(unreadable()),
+    }
+}
+
+/// Tells whether `auth status --verify` says that a person is signed in.
+pub(super) fn is_user_ready(value: &Value) -> bool {
+    let user = &value["identities"]["user"];
+    ["available", "verified"]
+        .iter()
+        .all(|name| user.get(name).and_then(Value::as_bool) == Some(true))
+}
 
 /// What `auth status --verify` says of the bot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,10 +83,11 @@ pub(super) fn mark_id(envelope: &Value) -> Read<MarkId> {
     id.ok_or_else(unreadable)
 }
 
-pub(super) fn members(envelope: &Value) -> Read<Members> {
+/// Reads a member list; one of another chat proves nothing about this one.
+pub(super) fn members(envelope: &Value, chat: &ChatId) -> Read<Members> {
     let data = envelope
         .get("data")
-        .filter(|data| data.is_object())
+        .filter(|data| data.is_object() && names_chat(data, chat))
         .ok_or_else(unreadable)?;
     let mut found = Members::default();
     collect_ids(data, &mut found.ids);
@@ -84,7 +103,9 @@ pub(super) fn members(envelope: &Value) -> Read<Members> {
                 .filter(|text| !text.is_empty())
         };
         if let (Some(member), Some(app)) = (text("member_id"), text("app_id")) {
-            found.bots.push((member.to_owned(), app.to_owned()));
+            found
+                .bots
+                .push((MentionId::new(member), MentionId::new(app)));
         }
     }
     let is_cut = data
@@ -95,7 +116,7 @@ pub(super) fn members(envelope: &Value) -> Read<Members> {
     Ok(found)
 }
 
-fn collect_ids(value: &Value, ids: &mut Vec<String>) {
+fn collect_ids(value: &Value, ids: &mut Vec<MentionId>) {
     match value {
         Value::Object(map) => {
             for (name, inner) in map {
@@ -104,7 +125,7 @@ fn collect_ids(value: &Value, ids: &mut Vec<String>) {
                     "member_id" | "open_id" | "user_id" | "union_id"
                 );
                 match inner.as_str() {
-                    Some(id) if is_id && !id.is_empty() => ids.push(id.to_owned()),
+                    Some(id) if is_id && !id.is_empty() => ids.push(MentionId::new(id)),
                     _ => collect_ids(inner, ids),
                 }
             }
@@ -114,27 +135,46 @@ fn collect_ids(value: &Value, ids: &mut Vec<String>) {
     }
 }
 
-/// The decoded texts of every previewed body; older answers list them at the top.
-pub(super) fn previewed_texts(value: &Value) -> Vec<String> {
+/// Tells whether an answer about a chat does not name another one.
+pub(super) fn names_chat(data: &Value, chat: &ChatId) -> bool {
+    match data.get("chat_id") {
+        None | Some(Value::Null) => true,
+        Some(named) => named.as_str() == Some(chat.as_str()),
+    }
+}
+
+/// The decoded body of every previewed call; older answers list them at the top.
+pub(super) fn previewed(value: &Value) -> Vec<Previewed> {
     let calls = value["data"]["api"]
         .as_array()
         .or_else(|| value["api"].as_array());
-    calls
-        .into_iter()
-        .flatten()
-        .filter_map(|call| call["body"]["content"].as_str())
-        .filter_map(|content| serde_json::from_str::<Value>(content).ok())
-        .filter_map(|content| content["text"].as_str().map(str::to_owned))
-        .collect()
+    calls.into_iter().flatten().map(previewed_body).collect()
+}
+
+fn previewed_body(call: &Value) -> Previewed {
+    let content = call["body"]["content"].as_str();
+    let Some(content) = content.and_then(|text| serde_json::from_str::<Value>(text).ok()) else {
+        return Previewed::Other;
+    };
+    let element = &content["zh_cn"]["content"][0][0];
+    let is_alone = content["zh_cn"]["content"]
+        .as_array()
+        .is_some_and(|rows| rows.len() == 1 && rows[0].as_array().map(Vec::len) == Some(1));
+    match (
+        content["text"].as_str(),
+        element["text"].as_str(),
+        call["body"]["msg_type"].as_str(),
+    ) {
+        (Some(text), _, None | Some("text")) => Previewed::Text(text.to_owned()),
+        (None, Some(text), Some("post")) if is_alone && element["tag"] == "md" => {
+            Previewed::Post(text.to_owned())
+        }
+        _ => Previewed::Other,
+    }
 }
 
 /// Reads a page of a chat or thread.
 pub(super) fn page(envelope: &Value, sent: Option<&Opaque>) -> Read<Page> {
-    if !matches!(envelope.get("identity"), None | Some(Value::Null))
-        && envelope["identity"] != "bot"
-    {
-        return Err(unreadable());
-    }
     let data = envelope
         .get("data")
         .filter(|data| data.is_object())

@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use super::call::Answer;
 use super::{failure, read};
-use crate::contract::channel::ids::{MessageId, Opaque};
+use crate::contract::channel::ids::{ChatId, MessageId, Opaque};
+use crate::contract::channel::mention::MentionId;
+use crate::contract::channel::observed::Previewed;
 use crate::contract::channel::outcome::ExternalWriteOutcome as Outcome;
 use crate::port::channel::ProviderErrorKind as Kind;
 use crate::process::Ending;
@@ -153,7 +155,11 @@ fn a_sent_message_and_a_new_mark_are_named() {
 fn previews_show_the_text_that_would_go_out() {
     for name in ["im-send-dry-run", "im-reply-dry-run"] {
         let value = answer(name).bare().expect(name);
-        assert_eq!(read::previewed_texts(&value), ["hello"], "{name}");
+        assert_eq!(
+            read::previewed(&value),
+            [Previewed::Text("hello".to_owned())],
+            "{name}"
+        );
     }
 }
 
@@ -185,10 +191,19 @@ fn whoami_names_the_application() {
 
 #[test]
 fn members_carry_their_pairs_and_say_whether_they_are_all() {
-    let members = |name: &str| read::members(&envelope(name)).expect(name);
+    let chat = ChatId::new("oc_peer").expect("id");
+    let members = |name: &str| read::members(&envelope(name), &chat).expect(name);
     let all = members("im-members");
-    assert!(all.is_complete && all.ids.iter().any(|id| id == "ou_ann"));
-    assert_eq!(all.aliases().get("cli_other01"), Some(&"ou_otherbot"));
+    assert!(all.is_complete && all.ids.contains(&MentionId::new("ou_ann")));
+    assert_eq!(
+        all.aliases().get(&MentionId::new("cli_other01")),
+        Some(&MentionId::new("ou_otherbot"))
+    );
+    let other = ChatId::new("oc_other").expect("id");
+    assert!(
+        read::members(&envelope("im-members"), &other).is_err(),
+        "the list of another chat"
+    );
     assert!(members("im-members-two-pages").is_complete);
     for name in [
         "im-members-page-limit",
@@ -295,4 +310,76 @@ fn marks_are_paged() {
         answer("api-reaction-delete").envelope().is_ok()
             && answer("api-reaction-delete-missing").envelope().is_err()
     );
+}
+
+#[test]
+fn a_search_is_a_page_of_messages_or_no_page() {
+    let page = |name: &str| {
+        let shown = answer(name)
+            .envelope()
+            .and_then(|shown| read::under("user", shown));
+        shown.and_then(|shown| read::page(&shown, None))
+    };
+    assert_eq!(page("im-search").expect("a page").messages.len(), 1);
+    assert!(page("im-search-none").expect("a page").messages.is_empty());
+    let error = page("im-search-ids-only").expect_err("the messages could not be read");
+    assert_eq!(error.kind, Kind::PayloadInvalid);
+    let error = page("im-search-not-logged-in").expect_err("nobody is signed in");
+    assert_eq!(error.kind, Kind::AuthorizationMissing);
+}
+
+#[test]
+fn a_person_is_signed_in_where_the_status_says_so_twice() {
+    let signed_in = |name: &str| read::is_user_ready(&answer(name).bare().expect(name));
+    assert!(signed_in("auth-status-signed-in"));
+    assert!(!signed_in("auth-status-verified"), "the bot alone");
+    assert!(!signed_in("auth-status-local"), "nobody asked");
+}
+
+#[test]
+fn an_answer_under_another_identity_is_none() {
+    assert!(read::under("bot", envelope("im-members")).is_ok());
+    assert!(read::under("user", envelope("im-members")).is_err());
+}
+
+#[test]
+fn a_post_is_sent_as_recorded_and_shown_with_its_type() {
+    let recorded = recording("im-send-post");
+    let words: Vec<&str> = recorded["argv"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let content = words
+        .iter()
+        .position(|word| *word == "--content")
+        .map(|at| words[at + 1]);
+    let preview =
+        serde_json::json!({"data": {"api": [{"body": {"msg_type": "post", "content": content}}]}});
+    assert_eq!(
+        read::previewed(&preview),
+        [Previewed::Post("hello".to_owned())]
+    );
+    assert!(read::sent_message(&envelope("im-send-post")).is_ok());
+    let shown = read::read_back(&envelope("im-mget-post")).expect("read");
+    assert_eq!(shown[0].message_type, "post");
+}
+
+#[test]
+fn an_ending_nobody_documents_says_nothing_about_a_write() {
+    let refused = |exit: i32, error: &str| {
+        let stderr = format!("{{\"ok\":false,\"error\":{error}}}");
+        failure::ended(Ending::Exit(exit), "", &stderr).effect
+    };
+    let listed = "{\"type\":\"api\",\"subtype\":\"unknown\",\"code\":230001}";
+    assert_eq!(refused(1, listed), Outcome::None);
+    for exit in [4, 5, 7, 77, 124] {
+        assert_eq!(refused(exit, listed), Outcome::Unknown, "{exit}");
+    }
+    let denied = "{\"type\":\"authorization\",\"subtype\":\"user_unauthorized\",\"code\":230027}";
+    assert_eq!(refused(3, denied), Outcome::None);
+    assert_eq!(refused(5, denied), Outcome::Unknown);
+    let zero = "{\"type\":\"api\",\"subtype\":\"rate_limit\",\"code\":0}";
+    assert_eq!(refused(1, zero), Outcome::Unknown, "0 is no refusal");
 }

@@ -28,10 +28,30 @@ impl AttemptState {
     }
 }
 
+/// What an attempt is one of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttemptKind {
+    Send,
+    Reply,
+    Notification,
+}
+
+impl AttemptKind {
+    const ALL: [Self; 3] = [Self::Send, Self::Reply, Self::Notification];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Send => "send",
+            Self::Reply => "reply",
+            Self::Notification => "notification",
+        }
+    }
+}
+
 /// One outgoing message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    pub is_reply: bool,
+    pub kind: AttemptKind,
     pub state: AttemptState,
     pub attempted_at: Timestamp,
     pub verified_at: Option<Timestamp>,
@@ -42,7 +62,7 @@ impl Attempt {
     fn to_row(&self) -> String {
         let mut body = json!({
             "schema_version": ATTEMPT_SCHEMA,
-            "kind": if self.is_reply { "reply" } else { "send" },
+            "kind": self.kind.as_str(),
             "state": self.state.as_str(),
             "attempted_at": self.attempted_at,
         });
@@ -60,7 +80,9 @@ impl Attempt {
         let time = |name: &str| body[name].as_str().and_then(Timestamp::parse);
         let state = [AttemptState::Pending, AttemptState::Verified];
         Some(Self {
-            is_reply: body["kind"].as_str()? == "reply",
+            kind: AttemptKind::ALL
+                .into_iter()
+                .find(|kind| body["kind"] == kind.as_str())?,
             state: state
                 .into_iter()
                 .find(|state| body["state"] == state.as_str())?,

@@ -22,7 +22,7 @@ mod place;
 mod schema;
 mod settle;
 
-pub use attempts::{Attempt, AttemptState};
+pub use attempts::{Attempt, AttemptKind, AttemptState};
 pub use comments::CommentReplyRow;
 pub use events::{Counts, DrainedRow, Urgent};
 pub use exports::{ExportSurvey, Exporter};

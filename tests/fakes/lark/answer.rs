@@ -33,6 +33,13 @@ impl Failure {
         }
     }
 
+    /// A person's login lacks what a command declares: said without a request.
+    pub(crate) fn missing_scopes(scopes: &[&str]) -> Self {
+        let mut failure = Self::local("authorization", "missing_scope", 3);
+        failure.more = json!({"missing_scopes": scopes});
+        failure
+    }
+
     pub(crate) fn argument() -> Self {
         Self::local("validation", "invalid_argument", 2)
     }

@@ -21,7 +21,7 @@ const SWITCHES: [&str; 11] = [
 ];
 
 /// Flags a command knows beside `--as`, `--format` and `--json`.
-const KNOWN: [(&str, &[&str]); 13] = [
+const KNOWN: [(&str, &[&str]); 14] = [
     ("auth status", &["verify"]),
     ("auth check", &["scope"]),
     ("whoami", &[]),
@@ -76,6 +76,16 @@ const KNOWN: [(&str, &[&str]); 13] = [
             "idempotency-key",
             "dry-run",
             "reply-in-thread",
+        ],
+    ),
+    (
+        "im +messages-search",
+        &[
+            "chat-id",
+            "query",
+            "page-size",
+            "page-token",
+            "no-reactions",
         ],
     ),
     (

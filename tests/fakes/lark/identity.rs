@@ -6,6 +6,8 @@ use super::answer::{Answer, Failure};
 use super::call::Call;
 use super::state::State;
 
+const TIME: &str = "2026-01-01T02:00:00Z";
+
 fn profile<'a>(state: &'a State, call: &Call) -> Result<&'a Value, Failure> {
     state
         .profile(&call.profile)
@@ -27,16 +29,28 @@ pub(crate) fn status(state: &State, call: &Call) -> Result<Answer, Failure> {
             }
         };
     }
-    let user = match row["user"].is_object() {
+    let is_signed_in = row["user"].is_object();
+    let mut user = match is_signed_in {
         true => {
-            json!({"status": "ready", "available": true, "message": "<message>", "openId": row["user"]["open_id"]})
+            json!({"status": "ready", "available": true, "message": "<message>", "openId": row["user"]["open_id"], "userName": "Name",
+                "tokenStatus": "valid", "scope": "im:message", "expiresAt": TIME, "refreshExpiresAt": TIME, "grantedAt": TIME})
         }
         false => {
             json!({"status": "missing", "available": false, "message": "<message>", "hint": "<hint>"})
         }
     };
+    if is_signed_in && call.has("verify") {
+        user["verified"] = json!(true);
+    }
     let mut out = json!({"appId": row["app_id"], "brand": "feishu", "defaultAs": "auto", "identities": {"bot": bot, "user": user},
-        "identity": if failed && call.has("verify") { "none" } else { "bot" }, "note": "<note>"});
+    "identity": match (is_signed_in, failed && call.has("verify")) {
+        (true, _) => "user",
+        (false, true) => "none",
+        (false, false) => "bot",
+    }});
+    if !is_signed_in {
+        out["note"] = json!("<note>");
+    }
     if call.has("verify") && !failed {
         out["verified"] = json!(true);
     }
@@ -79,10 +93,23 @@ pub(crate) fn check(state: &State, call: &Call) -> Result<Answer, Failure> {
 
 pub(crate) fn whoami(state: &State, call: &Call) -> Result<Answer, Failure> {
     let row = profile(state, call)?;
-    Ok(Answer::bare(
-        &json!({"profile": call.profile, "appId": row["app_id"], "brand": "feishu", "defaultAs": "auto",
-        "identity": call.identity(), "identitySource": "flag", "available": true, "tokenStatus": "ready"}),
-    ))
+    let is_signed_in = row["user"].is_object();
+    let is_named = matches!(call.flag("as"), "bot" | "user");
+    let identity = match (is_named, is_signed_in) {
+        (true, _) => call.identity(),
+        (false, true) => "user",
+        (false, false) => "bot",
+    };
+    let is_missing = identity == "user" && !is_signed_in;
+    let mut out = json!({"profile": call.profile, "appId": row["app_id"], "brand": "feishu", "defaultAs": "auto",
+        "identity": identity, "identitySource": if is_named { "flag" } else { "auto_detect" }, "available": !is_missing,
+        "tokenStatus": if is_missing { "missing" } else { "ready" }});
+    if is_missing {
+        out["hint"] = json!("<hint>");
+    } else if identity == "user" {
+        out["onBehalfOf"] = json!({"userName": "Name", "openId": row["user"]["open_id"]});
+    }
+    Ok(Answer::bare(&out))
 }
 
 pub(crate) fn versions(state: &State, call: &Call, app: &str) -> Result<Answer, Failure> {

@@ -226,6 +226,50 @@ pub(crate) fn thread(state: &State, call: &Call) -> Result<Answer, Failure> {
     ))
 }
 
+/// The scopes a search needs of the person.
+const SEARCH_SCOPES: [&str; 2] = ["search:message", "im:message.reactions:read"];
+
+/// Finds messages by their words, as a person; what was sent a moment ago may not be indexed yet.
+pub(crate) fn search(state: &State, call: &Call) -> Result<Answer, Failure> {
+    let size = call.number("page-size", 20, 50)?;
+    let row = state
+        .profile(&call.profile)
+        .ok_or_else(|| Failure::local("config", "not_configured", 3))?;
+    if call.identity() != "user" || !row["user"].is_object() {
+        return Err(Failure::local("authentication", "token_missing", 3));
+    }
+    if row["search_scope"] == json!(false) {
+        return Err(Failure::missing_scopes(&SEARCH_SCOPES));
+    }
+    let (chat, words) = (call.flag("chat-id"), call.flag("query"));
+    let is_unindexed = state.0["options"]["search_lag"] == json!(true);
+    let is_hit = |row: &&Value| {
+        row["chat_id"] == chat
+            && row["text"]
+                .as_str()
+                .is_some_and(|text| text.contains(words))
+            && !(is_unindexed && row["sent"] == json!(true))
+    };
+    let hits: Vec<&Value> = state.messages().iter().filter(is_hit).collect();
+    let rows: Vec<Value> = hits.iter().map(|hit| found(state, hit)).collect();
+    let (shown, more, token) = page(&rows, size, (call.flag("page-token"), words))?;
+    let mut data = json!({"has_more": more, "page_token": token, "total": rows.len()});
+    if state.0["options"]["search_ids_only"] == json!(true) {
+        data["message_ids"] = hits.iter().map(|hit| hit["message_id"].clone()).collect();
+        data["note"] = json!("<note>");
+    } else {
+        data["messages"] = json!(shown);
+    }
+    Ok(Answer::data("user", &data))
+}
+
+fn found(state: &State, hit: &Value) -> Value {
+    let mut out = message::shown(hit);
+    out["chat_name"] = state.0["chats"][hit["chat_id"].as_str().unwrap_or("")]["name"].clone();
+    out["chat_type"] = json!("group");
+    out
+}
+
 fn listed(call: &Call, shown: &[Value], more: bool, token: &str, extra: &Value) -> Answer {
     let mut data =
         json!({"has_more": more, "messages": shown, "page_token": token, "total": shown.len()});

@@ -87,6 +87,23 @@ fn scene(lark: &Lark, command: &str, point: Point) -> Scene {
             &["send", "--text", "plain words", "--execute"],
             "",
         ),
+        "notify-reviewer" => {
+            lark.edit(|state| {
+                state["profiles"][PROFILE]["user"] = json!({"open_id": "ou_zqpperson"})
+            });
+            single(
+                json!({"reader_profile": PROFILE}),
+                &[
+                    "notify-reviewer",
+                    "--pull-request-url",
+                    "https://git.example/pull/7",
+                    "--text",
+                    "<at open_id=\"ou_zqpbob\">Bob</at> please review",
+                    "--execute",
+                ],
+                "",
+            )
+        }
         "reply" => {
             let scene = filled(
                 marks,

@@ -1,7 +1,13 @@
 //! The chat provider and its inboxes, met through the binary and a stand-in for the provider program.
 
 mod crash;
+mod desk;
+mod guidance;
 mod history;
+mod marks;
+mod notify;
 mod outbound;
+mod outbound_late;
 mod recorded;
+mod refusals;
 mod store;

@@ -152,6 +152,22 @@ fn situation(name: &str) -> (Value, Value) {
             json!({"/profiles/peer-bot/user": {"open_id": "ou_u"}, "/profiles/peer-bot/scopes": ["im:message"]}),
             nothing,
         ),
+        "im-search" => (
+            json!({"/profiles/peer-bot/user": {"open_id": "ou_u"}}),
+            nothing,
+        ),
+        "im-search-none" | "auth-status-signed-in" | "whoami-user" => (
+            json!({"/profiles/peer-bot/user": {"open_id": "ou_u"}}),
+            nothing,
+        ),
+        "im-search-ids-only" => (
+            json!({"/profiles/peer-bot/user": {"open_id": "ou_u"}, "/options/search_ids_only": true}),
+            nothing,
+        ),
+        "im-search-missing-scope" => (
+            json!({"/profiles/peer-bot/user": {"open_id": "ou_u"}, "/profiles/peer-bot/search_scope": false}),
+            nothing,
+        ),
         "im-history-no-token" | "im-history-same-token" => {
             (json!({}), on("*", json!({"do": "internal"})))
         }
@@ -217,9 +233,8 @@ fn situation(name: &str) -> (Value, Value) {
 
 /// Commands and forms the stand-in does not have, because the product never calls them.
 fn is_out_of_scope(name: &str) -> bool {
-    const FAMILIES: [&str; 8] = [
+    const FAMILIES: [&str; 7] = [
         "im-chat-",
-        "im-search",
         "drive-member",
         "event-",
         "api-card-",
@@ -227,7 +242,7 @@ fn is_out_of_scope(name: &str) -> bool {
         "api-pin",
         "api-page-all",
     ];
-    const SINGLE: [&str; 37] = [
+    const SINGLE: [&str; 33] = [
         // other message types, edited messages, foreign clients
         "im-mget-card",
         "im-mget-other-types",
@@ -252,11 +267,7 @@ fn is_out_of_scope(name: &str) -> bool {
         "api-page-200",
         "api-user-not-logged-in",
         "api-not-found",
-        "whoami-auto",
-        "whoami-user",
-        "whoami-user-missing",
         "auth-status-env-credentials",
-        "auth-status-signed-in",
         // documents of other kinds and other filters
         "drive-comments-sheet",
         "drive-comments-wiki",

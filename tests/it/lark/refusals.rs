@@ -1,0 +1,311 @@
+//! Every refusal of the inbox, of extensions and of channel targets says what it is in one stable word.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::desk::Desk;
+use crate::support::lark::{CHAT, Lark};
+
+fn file(name: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).expect("a file")
+}
+
+/// The words a table of codes gives.
+fn coded(source: &str) -> BTreeSet<String> {
+    let text = file(source);
+    let codes = text
+        .lines()
+        .filter_map(|line| line.split_once("=> \"")?.1.split('"').next());
+    codes
+        .filter(|code| {
+            code.bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+        })
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The words at the head of the rows of a page.
+fn explained(page: &str) -> BTreeSet<String> {
+    let text = file(page);
+    let heads = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
+    heads
+        .flat_map(|head| head.split(", "))
+        .map(|code| code.trim_matches('`').to_owned())
+        .collect()
+}
+
+#[test]
+fn every_code_is_explained_and_every_explained_code_exists() {
+    let general = explained("docs/errors.md");
+    let page = explained("docs/guide/lark-inbox-codes.md");
+    let mut known = coded("src/contract/inbox/fault.rs");
+    known.extend(coded("src/contract/channel/outbound.rs"));
+    known.extend(coded("src/kernel/extension.rs"));
+    known.extend(
+        [
+            "extension_unknown",
+            "extension_manifest_invalid",
+            "extension_probe_failed",
+            "extension_record_changed",
+        ]
+        .map(str::to_owned),
+    );
+    let missing: Vec<_> = known
+        .iter()
+        .filter(|code| !page.contains(*code) && !general.contains(*code))
+        .collect();
+    let stale: Vec<_> = page.difference(&known).collect();
+    assert!(
+        missing.is_empty() && stale.is_empty(),
+        "{missing:?} {stale:?}"
+    );
+}
+
+/// A refusal: what is asked, and the code that is expected.
+type Row<'a> = (&'a [&'a str], &'a str);
+
+fn check(desk: &Desk, config: &str, rows: &[Row<'_>]) {
+    for (words, code) in rows {
+        let (exit, packet) = Lark::packet(desk.lark.inbox(words, config).stdin(""), &[]);
+        assert_eq!(packet["error_code"], *code, "{words:?}: {packet}");
+        assert_eq!(
+            (exit, &packet["ok"]),
+            (Some(1), &Value::Bool(false)),
+            "{words:?}"
+        );
+    }
+}
+
+#[test]
+fn a_single_inbox_names_each_of_its_refusals() {
+    let desk = Desk::new();
+    check(
+        &desk,
+        &desk.config,
+        &[
+            (&["ingest"], "input_empty"),
+            (&["ack", "--message-id", "x"], "message_ids_invalid"),
+            (&["send", "--text", " "], "text_empty"),
+            (&["send", "--text", "@x"], "text_reserved_start"),
+            (&["send", "--text", "a\\nb"], "text_literal_newline"),
+            (&["send", "--text", "a </at>"], "text_broken_mention"),
+            (&["send", "--text", "a @Bob"], "text_visible_mention"),
+            (&["send", "--text", &"x".repeat(1201)], "text_too_long"),
+            (
+                &["send", "--text", "a", "--route-key", "alpha"],
+                "route_key_not_default",
+            ),
+            (
+                &["reply", "--message-id", "om_none", "--text", "a"],
+                "source_message_not_captured",
+            ),
+            (
+                &["processing", "--message-id", "om_none"],
+                "source_message_not_captured",
+            ),
+            (
+                &[
+                    "material-review",
+                    "--message-id",
+                    "om_none",
+                    "--no-follow-up",
+                    "x",
+                ],
+                "material_review_message_not_captured",
+            ),
+            (&["collector-plan"], "collector_config_required"),
+            (
+                &[
+                    "history-catch-up",
+                    "--route-key",
+                    "a",
+                    "--start",
+                    "2026-01-01T00:00:00Z",
+                ],
+                "collector_config_required",
+            ),
+        ],
+    );
+    check(
+        &desk,
+        ".loopx/config/none.json",
+        &[(&["drain"], "inbox_config_missing")],
+    );
+    desk.lark.write("broken.json", &json!([]));
+    check(
+        &desk,
+        "broken.json",
+        &[(&["drain"], "inbox_config_unreadable")],
+    );
+    desk.lark.write(
+        "wrong.json",
+        &json!({"schema_version": "lark_event_inbox_config_v0", "enabled": true}),
+    );
+    check(&desk, "wrong.json", &[(&["drain"], "inbox_config_invalid")]);
+    desk.lark.write(
+        "newer.json",
+        &json!({"schema_version": "lark_event_inbox_config_v9"}),
+    );
+    check(&desk, "newer.json", &[(&["drain"], "schema_unsupported")]);
+    desk.lark.write(
+        "off.json",
+        &json!({"schema_version": "lark_event_inbox_config_v0"}),
+    );
+    check(
+        &desk,
+        "off.json",
+        &[(&["send", "--text", "a"], "inbox_not_enabled")],
+    );
+}
+
+#[test]
+fn a_collector_names_each_of_its_refusals() {
+    let desk = Desk::new();
+    let config = desk.lark.collector(&[("alpha", CHAT)], json!({}));
+    let start =
+        |start: &'static str| ["history-catch-up", "--route-key", "alpha", "--start", start];
+    check(
+        &desk,
+        &config,
+        &[
+            (&["send", "--text", "a"], "route_key_required"),
+            (
+                &["reply", "--message-id", "om_none", "--text", "a"],
+                "message_route_unresolved",
+            ),
+            (
+                &[
+                    "history-catch-up",
+                    "--route-key",
+                    "beta",
+                    "--start",
+                    "2026-01-01T00:00:00Z",
+                ],
+                "route_key_unknown",
+            ),
+            (&start("2026-01-01T00:00:00"), "history_start_invalid"),
+            (&start("2099-01-01T00:00:00Z"), "history_start_not_past"),
+        ],
+    );
+    let off = desk
+        .lark
+        .collector(&[("alpha", CHAT)], json!({"enabled": false}));
+    check(
+        &desk,
+        &off,
+        &[(&["collector-install", "--execute"], "collector_not_enabled")],
+    );
+    let bad = desk
+        .lark
+        .collector(&[("alpha", CHAT)], json!({"consume_timeout": "1d"}));
+    check(
+        &desk,
+        &bad,
+        &[(&["collector-plan"], "collector_config_invalid")],
+    );
+}
+
+#[test]
+fn an_extension_names_each_of_its_refusals() {
+    let lark = Lark::new();
+    let rows: [(&[&str], i32, &str); 7] = [
+        (&["disable", "nobody"], 2, "extension_not_installed"),
+        (
+            &["rollback", "loopx-lark"],
+            1,
+            "extension_no_earlier_revision",
+        ),
+        (
+            &["install", "--bundled", "loopx-lark"],
+            2,
+            "extension_already_installed",
+        ),
+        (
+            &["upgrade", "--bundled", "loopx-lark"],
+            2,
+            "extension_revision_unchanged",
+        ),
+        (
+            &["install", "--manifest", "none.json"],
+            2,
+            "input_unreadable",
+        ),
+        (&["install", "--bundled", "nobody"], 2, ""),
+        (
+            &["doctor", "nobody", "--execute"],
+            2,
+            "extension_not_installed",
+        ),
+    ];
+    let run = |words: &[&str]| {
+        let mut all = vec!["extension"];
+        all.extend(words);
+        Lark::packet(lark.run(all), &[])
+    };
+    for (words, exit, code) in rows {
+        let (found, packet) = run(words);
+        assert_eq!(
+            (found, &packet["ok"]),
+            (Some(exit), &json!(false)),
+            "{words:?}: {packet}"
+        );
+        if !code.is_empty() {
+            assert_eq!(packet["error_code"], code, "{words:?}: {packet}");
+        }
+    }
+    run(&["disable", "loopx-lark", "--execute"]);
+    let (exit, packet) = run(&["doctor", "loopx-lark", "--execute"]);
+    assert_eq!((exit, &packet["error_code"]), (Some(1), &json!("disabled")));
+    for (text, code) in [
+        ("{", "store_corrupt"),
+        (
+            "{\"schema_version\":\"loopx_extension_state_v9\"}",
+            "schema_unsupported",
+        ),
+    ] {
+        lark.write("state.json", &Value::Null);
+        fs::write(lark.sandbox.project().join("state.json"), text).expect("written");
+        for words in [
+            ["list"].as_slice(),
+            &["disable", "loopx-lark"],
+            &["doctor", "loopx-lark"],
+        ] {
+            let mut all = vec!["extension", "--state-file", "state.json"];
+            all.extend(words);
+            let (exit, packet) = Lark::packet(lark.run(all), &[]);
+            assert_eq!(
+                (exit, &packet["error_code"], &packet["status"]),
+                (Some(2), &json!(code), &json!("invalid_request")),
+                "{words:?}: {packet}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_channel_target_names_its_refusal() {
+    let lark = Lark::new();
+    let words = [
+        "goal-channel",
+        "target",
+        "add",
+        "--name",
+        "Not A Name",
+        "--chat-id",
+        "oc_1",
+        "--bot-app-id",
+        "cli_1",
+        "--sender-profile",
+        "bot",
+    ];
+    let (exit, packet) = Lark::packet(lark.run(words), &[]);
+    assert_eq!(exit, Some(1), "{packet}");
+    assert!(packet["blocker"].is_string(), "{packet}");
+    assert_eq!(packet["error_code"], packet["blocker"]);
+}
