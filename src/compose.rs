@@ -40,6 +40,8 @@ pub(crate) fn ports(
         now: clock().now(),
         ids: Box::new(SystemIds),
         host: Box::new(StructuredHost),
+        inbox: Box::new(providers(None, None)),
+        placement: Box::new(PLACEMENT),
         operation: operation.to_owned(),
     })
 }

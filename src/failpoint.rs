@@ -73,20 +73,20 @@ points! {
     HookReturned = "hook_returned" by &["refresh-state", "turn run-once"];
     HookReceiptCommitted = "hook_receipt_committed" by &["refresh-state", "turn run-once"];
     // inbox: docs/spec/lark-inbox.md 17
-    InboxBatchCommitted = "inbox_batch_committed" by &["lark-inbox ingest", "lark-inbox history-catch-up", "lark-inbox collector-run"];
+    InboxBatchCommitted = "inbox_batch_committed" by &["lark-inbox ingest", "lark-inbox history-catch-up", "lark-inbox collector-run", "quota should-run", "turn run-once"];
     InboxAckCommitted = "inbox_ack_committed" by &["lark-inbox ack", "lark-inbox document-comment-ack"];
     MaterialReviewCommitted = "material_review_committed" by &["lark-inbox material-review"];
     InboxExportWritten = "inbox_export_written" by &["lark-inbox ingest", "lark-inbox history-catch-up", "lark-inbox collector-run", "lark-inbox ack",
         "lark-inbox material-review", "lark-inbox send", "lark-inbox reply", "lark-inbox notify-reviewer", "lark-inbox processing", "lark-inbox reaction-complete", "lark-inbox export",
-        "lark-inbox document-comment-capture", "lark-inbox document-comment-reply", "lark-inbox document-comment-ack"];
+        "lark-inbox document-comment-capture", "lark-inbox document-comment-reply", "lark-inbox document-comment-ack", "quota should-run", "turn run-once"];
     SendIntentRecorded = "send_intent_recorded" by &["lark-inbox send", "lark-inbox reply", "lark-inbox notify-reviewer"];
     SendAccepted = "send_accepted" by &["lark-inbox send", "lark-inbox reply", "lark-inbox notify-reviewer"];
     SendReadBack = "send_read_back" by &["lark-inbox send", "lark-inbox reply", "lark-inbox notify-reviewer"];
     SendReceiptSaved = "send_receipt_saved" by &["lark-inbox send", "lark-inbox reply", "lark-inbox notify-reviewer"];
-    ReactionPrepared = "reaction_prepared" by &["lark-inbox processing"];
-    ReactionAnswered = "reaction_answered" by &["lark-inbox processing"];
-    ReactionCreated = "reaction_created" by &["lark-inbox processing"];
-    ReactionSettled = "reaction_settled" by &["lark-inbox processing", "lark-inbox reaction-complete"];
+    ReactionPrepared = "reaction_prepared" by &["lark-inbox processing", "quota should-run", "turn run-once"];
+    ReactionAnswered = "reaction_answered" by &["lark-inbox processing", "quota should-run", "turn run-once"];
+    ReactionCreated = "reaction_created" by &["lark-inbox processing", "quota should-run", "turn run-once"];
+    ReactionSettled = "reaction_settled" by &["lark-inbox processing", "lark-inbox reaction-complete", "quota should-run", "turn run-once"];
     ReactionDeleted = "reaction_deleted" by &["lark-inbox reaction-complete", "lark-inbox reply", "lark-inbox processing"];
     HistoryPageReadBack = "history_page_read_back" by &["lark-inbox history-catch-up"];
     HistoryCursorTempWritten = "history_cursor_temp_written" by &["lark-inbox history-catch-up"];

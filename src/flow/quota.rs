@@ -13,6 +13,7 @@ use crate::contract::error::ErrorCode;
 use crate::contract::ids::{AgentId, GoalId, ReplanObligationId, TodoId, TurnInstanceId};
 use crate::contract::packet::Refusal;
 use crate::contract::settlement::{Binding, SettlementIdentity};
+use crate::flow::inbox::turn_start;
 use crate::kernel::quota::packet::{self, Decision};
 use crate::kernel::quota::snapshot::{Question, STANDARD_CAPABILITIES, Snapshot};
 use crate::kernel::quota::verdict::Row;
@@ -21,6 +22,9 @@ use crate::kernel::turn::plan;
 use crate::kernel::turn::source::{self, CompleteSource, Settler, Surface};
 use crate::store::document::capture::{self, Target};
 use crate::store::document::registry::RegistryError;
+
+/// Where a packet says what ran at the turn start.
+pub const TURN_START_HOOKS: &str = "turn_start_capability_hook_dispatch";
 
 /// One question as the command line asks it.
 #[derive(Clone, Debug)]
@@ -136,7 +140,7 @@ fn bind_question(
 /// Answers `quota should-run`.
 pub fn should_run(ports: &Ports, ask: &Ask) -> Answer {
     let target = check_capture(ports, ask)?;
-    let mut live = decide(ports, ask)?;
+    let (mut live, hooks) = wake(ports, ask)?;
     if live.question.instance.is_some()
         && live.question.agent.is_some()
         && let Err(refusal) = admit(ports, &mut live)
@@ -163,10 +167,23 @@ pub fn should_run(ports: &Ports, ask: &Ask) -> Answer {
             Refusal::new(ErrorCode::TurnCaptureWriteFailed, text)
         })?;
     }
-    if !ask.envelope {
-        return Ok(Value::Object(decision));
+    let mut answer = match ask.envelope {
+        false => decision,
+        true => agent_envelope(&live, ask)?,
+    };
+    if let Some(hooks) = hooks {
+        answer.insert(TURN_START_HOOKS.to_owned(), hooks);
     }
-    agent_envelope(&live, ask).map(Value::Object)
+    Ok(Value::Object(answer))
+}
+
+/// Judges the question, runs what the goal wants at a turn start, and decides on what is there then.
+pub fn wake(ports: &Ports, ask: &Ask) -> Answer<(Live, Option<Value>)> {
+    let live = decide(ports, ask)?;
+    match turn_start::dispatch(ports, &live.place, live.question.agent.as_ref()) {
+        None => Ok((live, None)),
+        Some(hooks) => Ok((decide(ports, ask)?, Some(hooks))),
+    }
 }
 
 /// Composes the source of a live decision.

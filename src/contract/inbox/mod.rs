@@ -22,4 +22,5 @@ pub mod packet;
 pub mod run_packet;
 pub mod service_packet;
 pub mod stream;
+pub mod turn_start;
 pub mod words;

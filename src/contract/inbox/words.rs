@@ -36,6 +36,10 @@ pub const SERVICES: &str = "lark_collector_services_v0";
 pub const SERVICES_FAMILY: &str = "lark_collector_services_v";
 /// The operation of a route change in lock records.
 pub const RECONCILE_OPERATION: &str = "lark_collector_route_reconcile";
+/// The words of the command that shows what waits.
+pub const DRAIN_WORDS: [&str; 2] = ["lark-inbox", "drain"];
+/// The operation of a turn start in lock records.
+pub const TURN_START_OPERATION: &str = "lark_turn_start_inbox_sync";
 /// The schema of a collector's status packet.
 pub const COLLECTOR_STATUS: &str = "lark_event_collector_status_v0";
 /// Says in packets whether the provider program is there.

@@ -5,13 +5,11 @@
 //! 6. preview returns here  7. one transaction, exports, every event read back  8. only then the position, read back too  9. holes of the
 //!    live stream that are covered now go away
 
-use std::collections::BTreeMap;
+use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::contract::channel::ids::{AppId, Opaque, ProfileName, RouteKey};
-use crate::contract::channel::observed::{Observed, Page};
-use crate::contract::digest;
+use crate::contract::channel::ids::{ProfileName, RouteKey};
 use crate::contract::extension::{Activation, Permission};
 use crate::contract::inbox::cursor::{HistoryCursor, SourceBinding};
 use crate::contract::inbox::fault::InboxFault;
@@ -24,21 +22,16 @@ use crate::failpoint;
 use crate::failpoint::Point;
 use crate::flow::Mode;
 use crate::flow::inbox::ack::claim;
-use crate::flow::inbox::context::{BoundCollector, BoundInbox, ContextArgs, Desk, Located};
+use crate::flow::inbox::context::{BoundCollector, BoundInbox, ContextArgs, Desk};
 use crate::flow::inbox::error::InboxError;
+use crate::flow::inbox::page::{DecidedPage, History, PageFault, Span};
 use crate::flow::inbox::ports::Providers;
-use crate::kernel::channel::readback::MAX_SHOWN_MENTIONS;
 use crate::kernel::inbox::gaps;
-use crate::kernel::inbox::history_page::{self, ClassifiedPage, PageMessage};
 use crate::kernel::inbox::history_window::{self, HistoryRequest, OpenWindow, Step, Transition};
-use crate::port::channel::{
-    ChannelProvider, HistoryRead, ProviderError, ProviderErrorKind as Kind,
-};
+use crate::port::channel::ProviderErrorKind as Kind;
 use crate::store::document::history_cursor::HistoryCursorFile;
-use crate::store::inbox::{Exporter, Inbox};
-
-/// The most pages of one thread.
-const MAX_THREAD_PAGES: usize = 200;
+use crate::store::inbox::{Exporter, Inbox, SyncFile};
+use crate::store::lock::{Cursor, Held};
 
 /// What is asked for.
 #[derive(Clone, Debug)]
@@ -62,7 +55,7 @@ pub fn run(
     let route = collector
         .route(request.route_key)?
         .ok_or(InboxFault::RouteKeyUnknown)?;
-    let binding = Bound::of(&located, &collector, route)?;
+    let binding = Bound::of(&collector, route)?;
     let file = HistoryCursorFile::of_route(&located.project, &binding.key);
     let now = desk.now.to_string();
     // A preview takes no lock and leaves no trace.
@@ -81,14 +74,19 @@ pub fn run(
         Step::Replayed(cursor) => (replayed(&binding.key, &cursor, request.mode), Some(cursor)),
         Step::Read(transition, window) => {
             let channel = providers.channel(Some(collector.config.program.clone()));
+            let configured = route.route.as_ref().ok_or(InboxFault::RouteKeyUnknown)?;
             let call = PageCall {
                 binding: &binding,
-                route,
-                channel: channel.as_ref(),
-                request,
+                history: History {
+                    route,
+                    chat: &configured.chat,
+                    profile: &binding.profile,
+                    channel: channel.as_ref(),
+                    now: desk.now,
+                },
+                page_size: request.page_size,
                 transition,
                 window: &window,
-                now: desk.now,
             };
             call.run(&file, _held.as_ref())?
         }
@@ -150,18 +148,14 @@ fn replayed(key: &RouteKey, cursor: &HistoryCursor, mode: Mode) -> Value {
 }
 
 /// What a history is bound to.
-struct Bound {
-    key: RouteKey,
-    profile: ProfileName,
-    fingerprint: String,
+pub(super) struct Bound {
+    pub(super) key: RouteKey,
+    pub(super) profile: ProfileName,
+    pub(super) fingerprint: String,
 }
 
 impl Bound {
-    fn of(
-        _located: &Located,
-        collector: &BoundCollector,
-        route: &BoundInbox,
-    ) -> Result<Self, InboxFault> {
+    pub(super) fn of(collector: &BoundCollector, route: &BoundInbox) -> Result<Self, InboxFault> {
         let configured = route.route.as_ref().ok_or(InboxFault::RouteKeyUnknown)?;
         let profile = collector
             .profile
@@ -181,114 +175,74 @@ impl Bound {
             profile: profile.profile.clone(),
         })
     }
+
+    /// Where the position of turn starts is exported.
+    pub(super) fn sync_file<'a>(&'a self, project: &'a Path) -> SyncFile<'a> {
+        SyncFile {
+            project,
+            route: self.key.as_str(),
+            binding: self.fingerprint.trim_start_matches("sha256:"),
+        }
+    }
 }
 
 struct PageCall<'a> {
     binding: &'a Bound,
-    route: &'a BoundInbox,
-    channel: &'a dyn ChannelProvider,
-    request: &'a CatchUpRequest<'a>,
+    history: History<'a>,
+    page_size: u32,
     transition: Transition,
     window: &'a OpenWindow,
-    now: Timestamp,
 }
 
 type Answer = (Value, Option<HistoryCursor>);
-
-/// One page on its way into the inbox.
-struct StoredPage<'a> {
-    store: &'a Inbox,
-    page: &'a Page,
-    classified: &'a ClassifiedPage,
-    newer: &'a BTreeMap<String, (u64, String)>,
-    counts: HistoryCounts,
-}
 
 impl PageCall<'_> {
     fn run(
         &self,
         file: &HistoryCursorFile,
-        held: Option<&crate::store::lock::Held<crate::store::lock::Cursor>>,
+        held: Option<&Held<Cursor>>,
     ) -> Result<Answer, InboxError> {
-        let refuse = |refusal: HistoryRefusal<'_>| Ok((refusal.packet(), None));
-        let refusal = |failure| HistoryRefusal::of(&self.binding.key, failure);
-        let mut page = match self.read_page() {
+        let store = self.history.route.store()?;
+        let span = Span {
+            start: self.window.start(),
+            end: self.window.end(),
+            page_size: self.page_size,
+            token: self.window.token(),
+        };
+        let page = match self.history.read(&store, &span) {
             Ok(page) => page,
-            Err(error) => return refuse(self.failed(error)),
+            Err(fault) => return Ok((self.failed(fault)?.packet(), None)),
         };
-        let mut counts = HistoryCounts::default();
-        if let Err(error) = self.complete_threads(&mut page.messages, &mut counts) {
-            return refuse(self.failed(error));
+        match held {
+            Some(held) => self.commit((file, held), (&store, &page)),
+            None if page.counts.incomplete_threads > 0 => {
+                Ok((self.incomplete(&page, false).packet(), None))
+            }
+            None => Ok((self.success(&page, None).packet(), None)),
         }
-        let own = self.own_app(&page.messages);
-        let Some(chat) = self.route.route.as_ref().map(|route| &route.chat) else {
-            return Err(InboxFault::RouteKeyUnknown.into());
-        };
-        let classified =
-            history_page::classify(&page.messages, own.as_ref(), chat, self.route.ingest_into());
-        if classified.invalid > 0 {
-            let invalid_messages = Some(classified.invalid);
-            return refuse(HistoryRefusal {
-                invalid_messages,
-                ..refusal(HistoryFailure::PayloadInvalid)
-            });
-        }
-        let store = self.route.store()?;
-        let newer = self.newer_texts(&store, &classified)?;
-        self.count(&store, (&classified, &newer), &mut counts)?;
-        let Some(held) = held else {
-            return match counts.incomplete_threads {
-                0 => Ok((
-                    self.success(&page, (&classified, counts), None).packet(),
-                    None,
-                )),
-                _ => refuse(HistoryRefusal {
-                    partial: Some(counts),
-                    ..refusal(HistoryFailure::ThreadIncomplete)
-                }),
-            };
-        };
-        let work = StoredPage {
-            store: &store,
-            page: &page,
-            classified: &classified,
-            newer: &newer,
-            counts,
-        };
-        self.commit((file, held), &work)
     }
 
     /// Stores the page, and only then moves the cursor behind it.
     fn commit(
         &self,
-        (file, held): (
-            &HistoryCursorFile,
-            &crate::store::lock::Held<crate::store::lock::Cursor>,
-        ),
-        work: &StoredPage<'_>,
+        (file, held): (&HistoryCursorFile, &Held<Cursor>),
+        (store, page): (&Inbox, &DecidedPage),
     ) -> Result<Answer, InboxError> {
         let refuse = |refusal: HistoryRefusal<'_>| Ok((refusal.packet(), None));
         let refusal = |failure| HistoryRefusal::of(&self.binding.key, failure);
-        let (classified, counts) = (work.classified, work.counts);
-        let inbox_mutated = counts.accepted + counts.revised > 0;
+        let inbox_mutated = page.counts.accepted + page.counts.revised > 0;
         let mut out = Exporter::default();
-        if !self.store_page(work.store, (classified, work.newer), &mut out)? {
+        if !self.history.store(store, (page, None), &mut out)? {
             return refuse(HistoryRefusal {
                 inbox_mutated,
                 ..refusal(HistoryFailure::InboxReadbackFailed)
             });
         }
-        if counts.incomplete_threads > 0 {
-            return refuse(HistoryRefusal {
-                partial: Some(counts),
-                inbox_mutated,
-                ..refusal(HistoryFailure::ThreadIncomplete)
-            });
+        if page.counts.incomplete_threads > 0 {
+            return refuse(self.incomplete(page, inbox_mutated));
         }
         failpoint!(Point::HistoryPageReadBack);
-        let cursor = self
-            .window
-            .after_page(&ids(classified), work.page.next.clone());
+        let cursor = self.window.after_page(&page.ids(), page.next.clone());
         let is_committed = file.write(held, &cursor).is_ok()
             && file.read().ok().flatten().as_ref() == Some(&cursor);
         if !is_committed {
@@ -299,27 +253,31 @@ impl PageCall<'_> {
                 ..refusal(HistoryFailure::CursorCommitFailed)
             });
         }
-        let mut success = self.success(work.page, (classified, counts), Some(&cursor));
+        let mut success = self.success(page, Some(&cursor));
         success.export_pending = out.is_pending();
         Ok((success.packet(), Some(cursor)))
     }
 
-    fn read_page(&self) -> Result<Page, ProviderError> {
-        let chat = self.route.route.as_ref().map(|route| &route.chat);
-        let Some(chat) = chat else {
-            return Ok(Page::default());
-        };
-        let read = HistoryRead {
-            chat,
-            start: self.window.start(),
-            end: Some(self.window.end()),
-            page_size: self.request.page_size,
-            token: self.window.token(),
-        };
-        self.channel.history(&self.binding.profile, &read)
+    fn incomplete(&self, page: &DecidedPage, inbox_mutated: bool) -> HistoryRefusal<'_> {
+        HistoryRefusal {
+            partial: Some(page.counts),
+            inbox_mutated,
+            ..HistoryRefusal::of(&self.binding.key, HistoryFailure::ThreadIncomplete)
+        }
     }
 
-    fn failed(&self, error: ProviderError) -> HistoryRefusal<'_> {
+    fn failed(&self, fault: PageFault) -> Result<HistoryRefusal<'_>, InboxError> {
+        let refusal = |failure| HistoryRefusal::of(&self.binding.key, failure);
+        let error = match fault {
+            PageFault::Store(error) => return Err(error.into()),
+            PageFault::Invalid(count) => {
+                return Ok(HistoryRefusal {
+                    invalid_messages: Some(count),
+                    ..refusal(HistoryFailure::PayloadInvalid)
+                });
+            }
+            PageFault::Provider(error) => error,
+        };
         let failure = match error.kind {
             Kind::GroupHistoryPermission => HistoryFailure::PermissionRequired,
             Kind::AuthorizationMissing => HistoryFailure::AuthorizationRequired,
@@ -327,203 +285,19 @@ impl PageCall<'_> {
             Kind::PayloadInvalid => HistoryFailure::PayloadInvalid,
             _ => HistoryFailure::ProviderFailed,
         };
-        HistoryRefusal {
+        Ok(HistoryRefusal {
             exit: error.exit,
-            ..HistoryRefusal::of(&self.binding.key, failure)
-        }
-    }
-
-    /// Completes what the listing cut; only a missing permission refuses the whole page.
-    fn complete_threads(
-        &self,
-        messages: &mut [Observed],
-        counts: &mut HistoryCounts,
-    ) -> Result<(), ProviderError> {
-        for index in history_page::cut_threads(messages) {
-            let message = &mut messages[index];
-            let root = message.message_id.clone();
-            let Some(thread) = message
-                .thread
-                .as_ref()
-                .map(Opaque::as_str)
-                .or(root.as_ref().map(|id| id.as_str()))
-            else {
-                counts.incomplete_threads += 1;
-                continue;
-            };
-            let thread = thread.to_owned();
-            let mut read = Vec::new();
-            match self.read_thread(&thread, &mut read) {
-                Ok(()) => {
-                    // A thread that lacks what the listing showed contradicts it: nothing shown is dropped.
-                    let shown = message.replies.take().unwrap_or_default();
-                    let lacking = history_page::lacking(shown, &read);
-                    match lacking.is_empty() {
-                        true => counts.completed_threads += 1,
-                        false => counts.incomplete_threads += 1,
-                    }
-                    read.extend(lacking);
-                    message.replies = Some(read);
-                }
-                Err(error) if error.kind == Kind::GroupHistoryPermission => return Err(error),
-                Err(_) => {
-                    counts.incomplete_threads += 1;
-                    message.replies.get_or_insert_default().extend(read);
-                }
-            }
-            let replies = message.replies.get_or_insert_default();
-            replies.retain(|reply| reply.message_id.is_none() || reply.message_id != root);
-        }
-        Ok(())
-    }
-
-    fn read_thread(&self, thread: &str, into: &mut Vec<Observed>) -> Result<(), ProviderError> {
-        let mut token: Option<Opaque> = None;
-        for _ in 0..MAX_THREAD_PAGES {
-            let page = self
-                .channel
-                .thread(&self.binding.profile, thread, token.as_ref())?;
-            into.extend(page.messages);
-            match page.next {
-                None => return Ok(()),
-                next => token = next,
-            }
-        }
-        Err(ProviderError {
-            kind: Kind::PayloadInvalid,
-            effect: Default::default(),
-            code: None,
-            exit: None,
+            ..refusal(failure)
         })
-    }
-
-    fn own_app(&self, messages: &[Observed]) -> Option<AppId> {
-        if !history_page::has_app_sender(messages) {
-            return None;
-        }
-        self.channel
-            .own_app(&self.binding.profile)
-            .ok()
-            .or_else(|| self.route.config.bot.app.clone())
-    }
-
-    /// The texts that are newer than what is known, by message id.
-    fn newer_texts(
-        &self,
-        store: &Inbox,
-        page: &ClassifiedPage,
-    ) -> Result<BTreeMap<String, (u64, String)>, InboxError> {
-        let mut newer = BTreeMap::new();
-        for (message, stored) in page.kept.iter().zip(store.events(&ids(page))?) {
-            let Some(stored) = stored else { continue };
-            let id = message.event.message_id().as_str();
-            let revisions = store.revisions(id)?;
-            let known = revisions
-                .last()
-                .and_then(|row| content_of(row))
-                .unwrap_or_else(|| stored.content().to_owned());
-            if let Some(content) = self.newer_text(&known, message) {
-                newer.insert(id.to_owned(), (revisions.len() as u64 + 1, content));
-            }
-        }
-        Ok(newer)
-    }
-
-    fn newer_text(&self, known: &str, message: &PageMessage) -> Option<String> {
-        let shown = message.event.content();
-        if !history_page::is_newer_text(known, shown, &message.mentions) {
-            return None;
-        }
-        if message.mentions.as_array().map_or(0, Vec::len) <= MAX_SHOWN_MENTIONS {
-            return Some(shown.to_owned());
-        }
-        // So many mentions are shown differently from call to call: only the raw text can prove a change.
-        let raw = self
-            .channel
-            .read_raw(&self.binding.profile, message.event.message_id())
-            .ok()?;
-        let text = history_page::text_of_raw(raw.body.as_deref()?, &message.mentions)?;
-        history_page::is_newer_text(known, &text, &message.mentions).then_some(text)
-    }
-
-    fn count(
-        &self,
-        store: &Inbox,
-        (page, newer): (&ClassifiedPage, &BTreeMap<String, (u64, String)>),
-        counts: &mut HistoryCounts,
-    ) -> Result<(), InboxError> {
-        let stored = store
-            .stored(&ids(page))?
-            .into_iter()
-            .filter(|stored| *stored)
-            .count();
-        counts.requested = page.kept.len() + page.repeated;
-        counts.accepted = page.kept.len() - stored;
-        counts.duplicate = stored + page.repeated;
-        counts.revised = newer.len();
-        counts.skipped = page.skipped;
-        counts.own = page.own;
-        Ok(())
-    }
-
-    /// Stores the page and reads every event of it back; false when one is not what it must be.
-    fn store_page(
-        &self,
-        store: &Inbox,
-        (page, newer): (&ClassifiedPage, &BTreeMap<String, (u64, String)>),
-        out: &mut Exporter,
-    ) -> Result<bool, InboxError> {
-        let events: Vec<_> = page
-            .kept
-            .iter()
-            .map(|message| message.event.clone())
-            .collect();
-        let observed_at = self.now.to_string();
-        let revisions: Vec<(String, u64, String)> = newer
-            .iter()
-            .map(|(id, (number, content))| {
-                (
-                    id.clone(),
-                    *number,
-                    revision_row(*number, content, &observed_at),
-                )
-            })
-            .collect();
-        let has_news = store.stored(&ids(page))?.contains(&false);
-        let news = match has_news || !revisions.is_empty() {
-            true => store.store_events(&events, &revisions)?,
-            false => vec![false; events.len()],
-        };
-        if has_news || !revisions.is_empty() {
-            failpoint!(Point::InboxBatchCommitted);
-        }
-        let added = events.iter().zip(&news).filter(|(_, is_new)| **is_new);
-        store.export_events(
-            out,
-            added.map(|(event, _)| (event.message_id().as_str(), event.to_row())),
-        );
-        let revised: Vec<&str> = newer.keys().map(String::as_str).collect();
-        store.export_revisions(out, &revised)?;
-        let read = store.events(&ids(page))?;
-        Ok(events
-            .iter()
-            .zip(&news)
-            .zip(read)
-            .all(|((event, is_new), stored)| {
-                stored.is_some_and(|stored| {
-                    stored.route_key() == event.route_key()
-                        && (!is_new || stored.content() == event.content())
-                })
-            }))
     }
 
     fn success<'a>(
         &'a self,
-        page: &Page,
-        (classified, counts): (&ClassifiedPage, HistoryCounts),
+        page: &DecidedPage,
         cursor: Option<&HistoryCursor>,
     ) -> HistorySuccess<'a> {
-        let sources = classified.kept.iter().map(|message| LinkSource {
+        let kept = &page.classified.kept;
+        let sources = kept.iter().map(|message| LinkSource {
             message_id: message.event.message_id().as_str(),
             create_time: message.event.create_time(),
             content: &message.whole_content,
@@ -533,31 +307,14 @@ impl PageCall<'_> {
             transition: transition_name(self.transition),
             is_preview: cursor.is_none(),
             is_complete: page.next.is_none(),
-            counts,
+            counts: page.counts,
             links: LinkEvidence::collect(&self.binding.key, sources),
             readback: HistoryReadback {
                 cursor_state: cursor.map(|_| "committed"),
                 cursor_digest: cursor.map(HistoryCursor::digest),
-                events_verified: cursor.map_or(0, |_| classified.kept.len()),
+                events_verified: cursor.map_or(0, |_| kept.len()),
             },
             export_pending: false,
         }
     }
-}
-
-fn ids(page: &ClassifiedPage) -> Vec<&str> {
-    page.kept
-        .iter()
-        .map(|message| message.event.message_id().as_str())
-        .collect()
-}
-
-fn content_of(row: &str) -> Option<String> {
-    let body: Value = serde_json::from_str(row).ok()?;
-    body["content"].as_str().map(str::to_owned)
-}
-
-fn revision_row(number: u64, content: &str, observed_at: &str) -> String {
-    let content_digest = digest::content_digest(content.as_bytes()).short(16);
-    json!({"revision": number, "content": content, "content_digest": content_digest, "observed_at": observed_at}).to_string()
 }

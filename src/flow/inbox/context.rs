@@ -90,7 +90,8 @@ impl Desk<'_> {
             .goal_entry(goal)
             .map_err(|_| InboxFault::RegistryInvalid)?;
         let entry = entry.ok_or(InboxFault::GoalUnknown)?;
-        let Some(config) = configured(&entry.value, args.agent_id.as_deref()) else {
+        let plane = entry.value.get("control_plane");
+        let Some(config) = configured(plane, args.agent_id.as_deref()) else {
             return Ok(None);
         };
         let project = args.project.clone().unwrap_or(entry.project);
@@ -283,8 +284,9 @@ impl Source {
     }
 }
 
-fn configured(goal: &Value, agent: Option<&str>) -> Option<String> {
-    let plane = goal.get("control_plane")?;
+/// The configuration file that a goal's control plane names for an agent.
+pub(super) fn configured(plane: Option<&Value>, agent: Option<&str>) -> Option<String> {
+    let plane = plane?;
     let own = agent
         .and_then(|agent| plane.get(words::AGENT_INBOXES)?.get(agent))
         .filter(|entry| entry.is_object());
@@ -376,12 +378,13 @@ mod tests {
 
     #[test]
     fn an_agent_entry_decides_alone() {
-        let goal = json!({"control_plane": {"lark_event_inbox": {"enabled": true, "config_path": "goal"},
-            "lark_event_inboxes": {"a": {"enabled": false, "config_path": "own"}, "b": {"enabled": true, "config_path": "b"}}}});
-        assert_eq!(configured(&goal, Some("a")), None);
-        assert_eq!(configured(&goal, Some("b")).as_deref(), Some("b"));
-        assert_eq!(configured(&goal, Some("c")).as_deref(), Some("goal"));
-        assert_eq!(configured(&goal, None).as_deref(), Some("goal"));
+        let plane = json!({"lark_event_inbox": {"enabled": true, "config_path": "goal"},
+            "lark_event_inboxes": {"a": {"enabled": false, "config_path": "own"}, "b": {"enabled": true, "config_path": "b"}}});
+        let goal = Some(&plane);
+        assert_eq!(configured(goal, Some("a")), None);
+        assert_eq!(configured(goal, Some("b")).as_deref(), Some("b"));
+        assert_eq!(configured(goal, Some("c")).as_deref(), Some("goal"));
+        assert_eq!(configured(goal, None).as_deref(), Some("goal"));
     }
 
     #[test]

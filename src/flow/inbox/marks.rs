@@ -184,7 +184,7 @@ impl Marked<'_> {
         let Some(emoji) = self.marks.processing.as_deref() else {
             return Ok((MarkStatus::NotConfigured, counts));
         };
-        let ended = self.ensure(emoji, &mut counts);
+        let ended = self.ensure((Mark::Processing, emoji), &mut counts);
         self.export(out).map_err(after(counts.outcome))?;
         let status = ended?;
         if !status.is_ok() {
@@ -200,29 +200,47 @@ impl Marked<'_> {
         Ok((status, counts))
     }
 
-    /// Sets the processing mark once, or finishes a journal that a crash left.
-    fn ensure(&self, emoji: &str, counts: &mut MarkCounts) -> Result<MarkStatus, InboxError> {
-        if self
-            .store
-            .mark_receipt(self.id(), Mark::Processing)?
-            .is_some()
-        {
+    /// Shows that the message was read at a turn start: one mark, and none on a message that is settled or worked on.
+    pub(super) fn receive(
+        &self,
+        counts: &mut MarkCounts,
+        out: &mut Exporter,
+    ) -> Result<MarkStatus, InboxError> {
+        let _held = self.locks()?;
+        let Some(emoji) = self.marks.received.as_deref() else {
+            return Ok(MarkStatus::NotConfigured);
+        };
+        if !self.store.is_pending(self.id())? || self.has_open(Mark::Processing)? {
+            return Ok(MarkStatus::AlreadyComplete);
+        }
+        let ended = self.ensure((Mark::Received, emoji), counts);
+        self.export(out).map_err(after(counts.outcome))?;
+        ended
+    }
+
+    /// Sets a mark once, or finishes a journal that a crash left.
+    fn ensure(
+        &self,
+        (mark, emoji): (Mark, &str),
+        counts: &mut MarkCounts,
+    ) -> Result<MarkStatus, InboxError> {
+        if self.store.mark_receipt(self.id(), mark)?.is_some() {
             return Ok(MarkStatus::Processing);
         }
-        if let Some(journal) = self.store.mark_journal(self.id(), Mark::Processing)? {
-            return self.recover(&journal, emoji);
+        if let Some(journal) = self.store.mark_journal(self.id(), mark)? {
+            return self.recover((mark, emoji), &journal);
         }
         let prepared = MarkJournal {
             phase: MarkPhase::Prepared,
             emoji: emoji.to_owned(),
         };
         self.store
-            .put_mark_journal((self.id(), Mark::Processing), &prepared, self.now)?;
+            .put_mark_journal((self.id(), mark), &prepared, self.now)?;
         failpoint!(Point::ReactionPrepared);
         match self.channel.add_mark(self.profile, self.message, emoji) {
-            Ok(mark) => self.created(mark, emoji, counts),
+            Ok(id) => self.created((mark, emoji), id, counts),
             Err(error) if error.effect == ExternalWriteOutcome::None => {
-                self.store.clear_mark_journal(self.id(), Mark::Processing)?;
+                self.store.clear_mark_journal(self.id(), mark)?;
                 Ok(MarkStatus::Failed)
             }
             Err(_) => {
@@ -234,24 +252,24 @@ impl Marked<'_> {
 
     fn created(
         &self,
-        mark: MarkId,
-        emoji: &str,
+        (mark, emoji): (Mark, &str),
+        id: MarkId,
         counts: &mut MarkCounts,
     ) -> Result<MarkStatus, InboxError> {
         counts.outcome = ExternalWriteOutcome::Performed;
         failpoint!(Point::ReactionAnswered);
         let journal = MarkJournal {
-            phase: MarkPhase::Created(mark.clone()),
+            phase: MarkPhase::Created(id.clone()),
             emoji: emoji.to_owned(),
         };
         if self
             .store
-            .put_mark_journal((self.id(), Mark::Processing), &journal, self.now)
+            .put_mark_journal((self.id(), mark), &journal, self.now)
             .is_err()
         {
             // The mark cannot be remembered: it is taken back while its id is still known.
-            if self.is_gone(&mark, &mut MarkCounts::default()) {
-                let _ = self.store.clear_mark_journal(self.id(), Mark::Processing);
+            if self.is_gone(&id, &mut MarkCounts::default()) {
+                let _ = self.store.clear_mark_journal(self.id(), mark);
             }
             return Ok(MarkStatus::OperationReceiptFailed);
         }
@@ -259,7 +277,7 @@ impl Marked<'_> {
         failpoint!(Point::ReactionCreated);
         if self
             .store
-            .settle_mark((self.id(), Mark::Processing), &mark, self.now)
+            .settle_mark((self.id(), mark), &id, self.now)
             .is_err()
         {
             return Ok(MarkStatus::ReceiptFailed);
@@ -268,13 +286,16 @@ impl Marked<'_> {
         Ok(MarkStatus::Processing)
     }
 
-    fn recover(&self, journal: &MarkJournal, emoji: &str) -> Result<MarkStatus, InboxError> {
+    fn recover(
+        &self,
+        (mark, emoji): (Mark, &str),
+        journal: &MarkJournal,
+    ) -> Result<MarkStatus, InboxError> {
         match &journal.phase {
             _ if journal.emoji != emoji => Ok(MarkStatus::OperationConfigChanged),
             MarkPhase::Prepared => Ok(MarkStatus::ProviderOutcomeUncertain),
-            MarkPhase::Created(mark) => {
-                self.store
-                    .settle_mark((self.id(), Mark::Processing), mark, self.now)?;
+            MarkPhase::Created(id) => {
+                self.store.settle_mark((self.id(), mark), id, self.now)?;
                 failpoint!(Point::ReactionSettled);
                 Ok(MarkStatus::ReceiptRecovered)
             }
@@ -289,7 +310,7 @@ impl Marked<'_> {
         }
         let _held = self.locks()?;
         if let Some(journal) = self.store.mark_journal(self.id(), Mark::Processing)? {
-            let status = self.recover(&journal, &journal.emoji)?;
+            let status = self.recover((Mark::Processing, &journal.emoji), &journal)?;
             if !status.is_ok() {
                 return Ok((status, counts));
             }
@@ -314,6 +335,14 @@ impl Marked<'_> {
 
     /// Removes one mark; true when it is gone or never was.
     fn delete(&self, mark: Mark, counts: &mut MarkCounts) -> Result<bool, InboxError> {
+        // A crash may have left a mark whose id is known and that has no receipt yet.
+        if let Some(MarkJournal {
+            phase: MarkPhase::Created(id),
+            ..
+        }) = self.store.mark_journal(self.id(), mark)?
+        {
+            self.store.settle_mark((self.id(), mark), &id, self.now)?;
+        }
         let Some(id) = self.store.mark_receipt(self.id(), mark)? else {
             return Ok(true);
         };

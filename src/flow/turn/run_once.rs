@@ -15,6 +15,7 @@ use crate::contract::ids::{AgentId, TurnKey};
 use crate::contract::packet::Refusal;
 use crate::contract::settlement::Binding;
 use crate::failpoint::Point;
+use crate::flow::inbox::turn_start;
 use crate::flow::mode::Mode;
 use crate::flow::open::{self, Answer, Place};
 use crate::flow::ports::Ports;
@@ -119,6 +120,34 @@ fn execute(ports: &Ports, asked: &RunOnce) -> Answer {
     if let Some(key) = key {
         return resume((ports, &mut place), &agent, &lane, (asked, &key));
     }
+    let started = turn_start::dispatch(ports, &place, Some(&agent));
+    let answer = first((ports, &mut place), (&agent, &lane), asked)?;
+    Ok(with_turn_start(answer, started))
+}
+
+/// Says in a packet what ran before its decision.
+fn with_turn_start(mut answer: Value, started: Option<Value>) -> Value {
+    let Some(started) = started else {
+        return answer;
+    };
+    if turn_start::has_written(&started) {
+        answer["effects"]["state_written"] = json!(true);
+        if answer.get("boundary").is_some() {
+            answer["boundary"]["read_only"] = json!(false);
+        }
+    }
+    answer[quota::TURN_START_HOOKS] = started;
+    answer
+}
+
+/// Decides anew and starts what the decision asks for.
+fn first(
+    (ports, place): (&Ports, &mut Place),
+    (agent, lane): (&AgentId, &Held<Lane>),
+    asked: &RunOnce,
+) -> Answer {
+    let refuse =
+        |refusal: Refusal, key: Option<&TurnKey>| packet::refusal(refusal, key, Effects::default());
     let made = plan::make(ports, &asked.ask)?;
     crate::failpoint!(Point::DecisionComposed);
     match made.plan.route {
@@ -140,10 +169,9 @@ fn execute(ports: &Ports, asked: &RunOnce) -> Answer {
         && let Some(stored) = TurnKey::new(row.turn_key)
     {
         drop(reader);
-        return resume((ports, &mut place), &agent, &lane, (asked, &stored));
+        return resume((ports, place), agent, lane, (asked, &stored));
     }
-    fresh((ports, &mut place), &lane, asked, (&made, &key))
-        .map_err(|refusal| refuse(refusal, Some(&key)))
+    fresh((ports, place), lane, asked, (&made, &key)).map_err(|refusal| refuse(refusal, Some(&key)))
 }
 
 /// The Turn this call is about, when one is stored: by its key, or by its instance.

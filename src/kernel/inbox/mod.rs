@@ -9,3 +9,4 @@ pub mod history_window;
 pub mod ingest;
 pub mod live;
 pub mod service;
+pub mod turn_start;

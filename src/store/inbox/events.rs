@@ -51,13 +51,7 @@ impl Inbox {
             return Ok(vec![false; events.len()]);
         }
         let batch = database::begin(&mut connection)?;
-        let news = insert(&batch, events)?;
-        for (message_id, revision, body) in revisions {
-            batch.execute(
-                "INSERT INTO revisions(message_id, revision, body_json) VALUES(?1, ?2, ?3) ON CONFLICT DO NOTHING",
-                params![message_id, revision, body],
-            )?;
-        }
+        let news = insert_batch(&batch, events, revisions)?;
         batch.commit()?;
         self.shorten_log(&connection);
         Ok(news)
@@ -244,6 +238,22 @@ fn all_stored(connection: &Connection, events: &[StoredEvent]) -> Result<bool, S
         }
     }
     Ok(true)
+}
+
+/// Puts events and revisions into a transaction and says for each event whether it is new.
+pub(super) fn insert_batch(
+    batch: &Transaction<'_>,
+    events: &[StoredEvent],
+    revisions: &[(String, u64, String)],
+) -> Result<Vec<bool>, StoreError> {
+    let news = insert(batch, events)?;
+    for (message_id, revision, body) in revisions {
+        batch.execute(
+            "INSERT INTO revisions(message_id, revision, body_json) VALUES(?1, ?2, ?3) ON CONFLICT DO NOTHING",
+            params![message_id, revision, body],
+        )?;
+    }
+    Ok(news)
 }
 
 fn insert(batch: &Transaction<'_>, events: &[StoredEvent]) -> Result<Vec<bool>, StoreError> {

@@ -9,6 +9,7 @@ use rusqlite::{Connection, params};
 use serde_json::{Map, Value, json};
 
 use super::marks::Mark;
+use super::turn_start::READS_FILE;
 use super::{DAMAGED_ROW, Inbox};
 use crate::contract::inbox::words;
 use crate::contract::{digest, json};
@@ -38,7 +39,7 @@ impl Exporter {
         self.has_failed
     }
 
-    fn write(&mut self, path: &Path, bytes: &[u8]) {
+    pub(super) fn write(&mut self, path: &Path, bytes: &[u8]) {
         let folder = path.parent().unwrap_or(Path::new("."));
         let written = match private_file::export(path, bytes) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -171,6 +172,20 @@ impl Inbox {
                 &self.folder.join(name),
                 &indented(&row.get::<_, String>(0)?)?,
             ),
+            None => out.remove(&self.folder.join(name)),
+        }
+        Ok(())
+    }
+
+    /// Writes a file by the row text it has, or removes it.
+    pub(super) fn export_text(
+        &self,
+        out: &mut Exporter,
+        name: &str,
+        row: Option<String>,
+    ) -> Result<(), StoreError> {
+        match row {
+            Some(text) => out.write(&self.folder.join(name), &indented(&text)?),
             None => out.remove(&self.folder.join(name)),
         }
         Ok(())
@@ -324,10 +339,11 @@ fn for_each_file(
 /// The files that hold all rows of a kind.
 fn for_each_document(connection: &Connection, emit: Emit<'_>) -> Result<(), StoreError> {
     type Make = fn(&Connection) -> Result<Option<Vec<u8>>, StoreError>;
-    let single: [(&str, Make); 5] = [
+    let single: [(&str, Make); 6] = [
         ("processed.json", processed_file),
         (MATERIAL_FILE, material_file),
         (MARKS_FILE, mark_file),
+        (READS_FILE, reads_file),
         (COMMENT_CURSOR_FILE, comment_cursor_file),
         (COMMENT_REPLIES_FILE, comment_replies_file),
     ];
@@ -392,6 +408,15 @@ fn material_file(connection: &Connection) -> Result<Option<Vec<u8>>, StoreError>
 fn comment_replies_file(connection: &Connection) -> Result<Option<Vec<u8>>, StoreError> {
     let sql = "SELECT reply_key, body_json FROM comment_replies ORDER BY reply_key";
     keyed_file(connection, sql, words::COMMENT_REPLY_STORE, "entries")
+}
+
+fn reads_file(connection: &Connection) -> Result<Option<Vec<u8>>, StoreError> {
+    let mut rows = connection.prepare("SELECT body_json FROM turn_start WHERE kind = 'reads'")?;
+    let mut rows = rows.query([])?;
+    match rows.next()? {
+        Some(row) => indented(&row.get::<_, String>(0)?).map(Some),
+        None => Ok(None),
+    }
 }
 
 fn comment_cursor_file(connection: &Connection) -> Result<Option<Vec<u8>>, StoreError> {

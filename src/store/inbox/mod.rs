@@ -8,6 +8,7 @@
 //! | `marks` | the journal and receipts of marks on source messages |
 //! | `gaps` | instants in which the live stream may have missed messages |
 //! | `comments` | the position in a document's comments and the answers given there |
+//! | `turn_start` | how far history is read at turn starts, and whose marks come next |
 //! | `exports` | rebuildable files for other readers, written after the commit and never read back |
 //!
 //! A missing database reads as an empty inbox and is not created by reading.
@@ -21,6 +22,7 @@ mod marks;
 mod place;
 mod schema;
 mod settle;
+mod turn_start;
 
 pub use attempts::{Attempt, AttemptKind, AttemptState};
 pub use comments::CommentReplyRow;
@@ -29,6 +31,7 @@ pub use exports::{ExportSurvey, Exporter};
 pub use marks::{Mark, MarkJournal, MarkPhase};
 pub use place::Inbox;
 pub use settle::MaterialRow;
+pub use turn_start::{SyncFile, SyncPosition, Unmarked, sync_lock_path};
 
 use place::DAMAGED_ROW;
 pub(in crate::store) use schema::INBOX as MIGRATIONS;

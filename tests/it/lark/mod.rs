@@ -11,3 +11,4 @@ mod outbound_late;
 mod recorded;
 mod refusals;
 mod store;
+mod turn_start;
