@@ -36,11 +36,17 @@ pub fn take(place: &Place, rows: Option<Rows<'_>>, question: &Question) -> Answe
         .flat_map(frontier::awaited_todos)
         .collect::<Vec<_>>()
     {
-        if let Some(stored) = rows.todo(goal, &awaited)? {
-            snapshot.awaited.push((awaited, stored.todo.status()));
+        if !snapshot.awaited.contains_key(&awaited)
+            && let Some(stored) = rows.todo(goal, &awaited)?
+        {
+            snapshot.awaited.insert(awaited, stored.todo.status());
         }
     }
-    snapshot.leases = rows.active_leases(goal, question.now)?;
+    let leases = rows.active_leases(goal, question.now)?;
+    let by_todo = leases
+        .into_iter()
+        .map(|lease| (lease.todo_id.clone(), lease));
+    snapshot.leases = by_todo.collect();
     snapshot.spent = spent(rows, &place.goal, question)?;
     snapshot.has_open_vision = rows.has_open_vision(goal)?;
     if snapshot.agent_todos.is_empty() {
@@ -64,8 +70,8 @@ fn empty(place: &Place) -> Snapshot {
         named: None,
         refused_scopes: Vec::new(),
         refused_gates: Vec::new(),
-        awaited: Vec::new(),
-        leases: Vec::new(),
+        awaited: Default::default(),
+        leases: Default::default(),
         spent: Spent::default(),
         vision: None,
         has_open_vision: false,

@@ -10,6 +10,7 @@ use crate::contract::ids::GoalId;
 use crate::contract::todo::{Role, Todo};
 use crate::kernel::quota::policy::{self, QuotaState};
 use crate::kernel::quota::snapshot::{Question, Spent};
+use crate::kernel::quota::summary::{Listed, bounded};
 use crate::store::state::Reader;
 
 /// Shows one goal, or all.
@@ -46,14 +47,15 @@ struct Row {
     attention: Option<&'static str>,
 }
 
-fn lines(todos: &[Todo]) -> Vec<Value> {
+/// The first todos of a list: a goal of any size has a status that can be read.
+fn lines(todos: &[Todo]) -> Listed {
     let line = |todo: &Todo| {
         json!({
             "todo_id": todo.id(), "status": todo.status().as_str(), "text": todo.words(), "priority": todo.text("priority"),
             "claimed_by": todo.claimed_by(),
         })
     };
-    todos.iter().map(line).collect()
+    bounded(todos.iter(), line)
 }
 
 fn one(ports: &Ports, goal: &Goal, reader: Option<&Reader>) -> Answer<Row> {
@@ -88,7 +90,8 @@ fn one(ports: &Ports, goal: &Goal, reader: Option<&Reader>) -> Answer<Row> {
         _ if !user_todos.is_empty() => Some("open_user_todo"),
         _ => None,
     };
-    let packet = json!({
+    let (agents, users) = (lines(&agent_todos), lines(&user_todos));
+    let mut packet = json!({
         "goal_id": goal.id,
         "title": goal.text("title"),
         "status": goal.status.as_str(),
@@ -96,10 +99,14 @@ fn one(ports: &Ports, goal: &Goal, reader: Option<&Reader>) -> Answer<Row> {
         "waiting_on": goal.text("waiting_on"),
         "registered_agents": goal.agents,
         "quota": policy::packet(goal, spent, state),
-        "agent_todos": lines(&agent_todos),
-        "user_todos": lines(&user_todos),
+        "agent_todos": agents.items,
+        "user_todos": users.items,
         "missing_gates": goal.missing_gates,
         "provider_revision": super::todo::revision_text(revision.as_ref()),
     });
+    if agents.rest + users.rest > 0 {
+        packet["todos_omitted"] =
+            json!({"agent": agents.rest, "user": users.rest, "complete": "loopx todo list"});
+    }
     Ok(Row { packet, attention })
 }

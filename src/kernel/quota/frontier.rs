@@ -43,9 +43,11 @@ impl<'a> Frontier<'a> {
             monitors: Vec::new(),
             has_foreign_monitors: false,
         };
+        let gates: Vec<&Todo> = open_gates(snapshot).collect();
         for todo in &snapshot.agent_todos {
             if !todo.is_monitor() {
-                frontier.work.push((todo, hold(snapshot, question, todo)));
+                let hold = hold_under(snapshot, question, (todo, &gates));
+                frontier.work.push((todo, hold));
             } else if owner_hold(snapshot, question, todo).is_none()
                 && todo.status() == Status::Open
             {
@@ -97,6 +99,15 @@ impl<'a> Frontier<'a> {
 
 /// What holds a todo for this agent; the order tells which hold is named.
 pub fn hold(snapshot: &Snapshot, question: &Question, todo: &Todo) -> Option<Hold> {
+    let gates: Vec<&Todo> = open_gates(snapshot).collect();
+    hold_under(snapshot, question, (todo, &gates))
+}
+
+fn hold_under(
+    snapshot: &Snapshot,
+    question: &Question,
+    (todo, gates): (&Todo, &[&Todo]),
+) -> Option<Hold> {
     if todo.status() != Status::Open {
         return Some(Hold::NotOpen);
     }
@@ -109,7 +120,7 @@ pub fn hold(snapshot: &Snapshot, question: &Question, todo: &Todo) -> Option<Hol
     if is_refused(snapshot, question, todo) {
         return Some(Hold::Refused);
     }
-    if open_gates(snapshot).any(|gate| covers(gate, todo, question)) {
+    if gates.iter().any(|gate| covers(gate, todo, question)) {
         return Some(Hold::Gate);
     }
     if missing_capabilities(question, todo).next().is_some() {
@@ -138,11 +149,10 @@ fn owner_hold(snapshot: &Snapshot, question: &Question, todo: &Todo) -> Option<H
         .text("bound_agent")
         .is_some_and(|bound| Some(bound) != agent);
     let is_excluded = agent.is_some_and(|agent| todo.list("excluded_agents").contains(&agent));
-    let is_leased = snapshot.leases.iter().any(|lease| {
-        &lease.todo_id == todo.id()
-            && lease.is_live(question.now)
-            && Some(lease.owner.as_str()) != agent
-    });
+    let is_leased = snapshot
+        .leases
+        .get(todo.id())
+        .is_some_and(|lease| lease.is_live(question.now) && Some(lease.owner.as_str()) != agent);
     (is_bound_elsewhere || is_excluded || is_leased).then_some(Hold::Foreign)
 }
 
@@ -234,9 +244,6 @@ fn resume_met(snapshot: &Snapshot, todo: &Todo, now: Timestamp) -> bool {
         let Some(id) = TodoId::new(condition) else {
             return false;
         };
-        snapshot
-            .awaited
-            .iter()
-            .any(|(awaited, status)| *awaited == id && *status == Status::Done)
+        snapshot.awaited.get(&id) == Some(&Status::Done)
     })
 }

@@ -9,5 +9,6 @@ pub mod interaction;
 pub mod packet;
 pub mod policy;
 pub mod snapshot;
+pub mod summary;
 pub mod user;
 pub mod verdict;

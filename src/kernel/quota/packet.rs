@@ -6,6 +6,7 @@ use super::cooldown::Cooldown;
 use super::interaction::{self, Interaction};
 use super::policy::{self, QuotaState};
 use super::snapshot::{Question, Snapshot};
+use super::summary;
 use super::user::{self, UserSide};
 use super::verdict::{Row, Verdict};
 use crate::contract::error::ErrorCode;
@@ -245,7 +246,7 @@ fn user_gate(
             "user_gate_notification_cooldown": cooldown.to_value(),
         }),
     );
-    let summary = user::summary(&snapshot.user_todos, snapshot.done.1);
+    let summary = summary::summary(&snapshot.user_todos, snapshot.done.1);
     packet.insert("user_todo_summary".to_owned(), summary);
     if let Some(gate) = snapshot
         .goal
@@ -285,13 +286,13 @@ fn work(
         .as_ref()
         .map_or(Value::Null, |todo| todo.to_value());
     packet.insert("selected_todo".to_owned(), selected);
-    let summary = user::summary(&snapshot.agent_todos, snapshot.done.0);
+    let summary = summary::summary(&snapshot.agent_todos, snapshot.done.0);
     packet.insert("agent_todo_summary".to_owned(), summary);
     if let Some(selected) = &verdict.selected
         && let Some(lease) = snapshot
             .leases
-            .iter()
-            .find(|lease| &lease.todo_id == selected.id() && lease.is_live(question.now))
+            .get(selected.id())
+            .filter(|lease| lease.is_live(question.now))
     {
         packet.insert("task_lease".to_owned(), json!(lease));
     }

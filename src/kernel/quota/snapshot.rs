@@ -1,5 +1,7 @@
 //! What a decision is made from: configuration, unfinished work, decisions, spends and the state of Turns.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use crate::contract::goal::Goal;
@@ -33,9 +35,9 @@ pub struct Snapshot {
     /// Refused gates without a scope: the agent each one blocks, or all.
     pub refused_gates: Vec<Option<String>>,
     /// Statuses of todos that others wait for.
-    pub awaited: Vec<(TodoId, Status)>,
-    /// Leases that were not released.
-    pub leases: Vec<Lease>,
+    pub awaited: BTreeMap<TodoId, Status>,
+    /// Leases that were not released, by their todo.
+    pub leases: BTreeMap<TodoId, Lease>,
     /// What was spent inside the window.
     pub spent: Spent,
     /// The agent's newest vision.

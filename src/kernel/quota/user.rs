@@ -1,13 +1,13 @@
-//! What the user is asked and told: the summary of their todos, the notification flags and the prompt of a gate
-//! (docs/spec/kernel.md 6.4).
-
-use serde_json::{Map, Value, json};
+//! What the user is asked and told: the notification flags and the prompt of a gate (docs/spec/kernel.md 6.4).
 
 use super::frontier::open_gates;
 use super::policy::QuotaState;
 use super::snapshot::Snapshot;
 use crate::contract::goal::WaitingOn;
 use crate::contract::todo::Todo;
+
+/// Open todos a prompt names one by one.
+const PROMPT_TODOS: usize = 100;
 
 /// What the user's side of a decision says.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,49 +53,6 @@ impl UserSide {
     }
 }
 
-/// The summary of unfinished todos: the user's, or the agents' in the same shape.
-pub fn summary(todos: &[Todo], done: i64) -> Value {
-    let items: Vec<Value> = todos
-        .iter()
-        .enumerate()
-        .map(|(index, todo)| item(index, todo))
-        .collect();
-    let pick = |keep: &dyn Fn(&Todo) -> bool| -> Vec<Value> {
-        todos
-            .iter()
-            .zip(&items)
-            .filter(|(todo, _)| keep(todo))
-            .map(|(_, item)| item.clone())
-            .collect()
-    };
-    let mut summary = Map::new();
-    summary.insert("open_count".to_owned(), json!(todos.len()));
-    // Records are moved, not serialised again: that would respell their numbers.
-    summary.insert("items".to_owned(), Value::Array(items.clone()));
-    let first = items.iter().take(3).cloned().collect();
-    summary.insert("first_open_items".to_owned(), Value::Array(first));
-    summary.insert(
-        "gate_open_items".to_owned(),
-        Value::Array(pick(&|todo| todo.is_user_gate())),
-    );
-    summary.insert(
-        "user_action_items".to_owned(),
-        Value::Array(pick(&|todo| !todo.is_user_gate())),
-    );
-    summary.insert("done_count".to_owned(), json!(done));
-    Value::Object(summary)
-}
-
-fn item(index: usize, todo: &Todo) -> Value {
-    let mut item = Map::new();
-    item.insert("todo_id".to_owned(), json!(todo.id()));
-    item.insert("index".to_owned(), json!(index + 1));
-    for (name, value) in todo.body() {
-        item.entry(name.clone()).or_insert_with(|| value.clone());
-    }
-    Value::Object(item)
-}
-
 /// The one question the user is asked.
 pub fn question(snapshot: &Snapshot, state: QuotaState) -> Option<String> {
     if let Some(asked) = snapshot.goal.text("operator_question") {
@@ -139,11 +96,11 @@ pub fn gate_prompt(snapshot: &Snapshot, state: QuotaState) -> Option<String> {
     }
     if !todos.is_empty() {
         lines.push(format!("Open user todos: {}", todos.len()));
-        lines.extend(
-            todos
-                .iter()
-                .map(|todo| format!("- {} {}", todo.id(), todo.words())),
-        );
+        let line = |todo: &Todo| format!("- {} {}", todo.id(), todo.words());
+        lines.extend(todos.iter().take(PROMPT_TODOS).map(line));
+        if let Some(rest) = todos.len().checked_sub(PROMPT_TODOS + 1) {
+            lines.push(format!("- and {} more", rest + 1));
+        }
     }
     lines.push("Reply with approve, reject or defer and a short reason".to_owned());
     Some(lines.join("\n"))

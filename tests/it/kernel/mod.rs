@@ -3,6 +3,7 @@
 mod crash;
 mod decisions;
 mod formats;
+mod large;
 mod race;
 mod refresh;
 mod registry;
