@@ -14,10 +14,10 @@ use crate::contract::json;
 use crate::contract::packet::Refusal;
 use crate::flow::Mode;
 use crate::flow::quota::Ask;
-use crate::flow::turn::drive::Run;
+use crate::flow::turn::asked::{Run, RunOnce};
 use crate::flow::turn::plan::{self, TurnAsk};
 use crate::flow::turn::read::{self, Owner};
-use crate::flow::turn::run_once::{self, RunOnce};
+use crate::flow::turn::run_once;
 use crate::kernel::turn::plan::HostChoice;
 
 pub(super) fn run(args: &TurnArgs, global: &Global) -> Reply {

@@ -6,6 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::doctor_receipts::{self, Receipts};
 use super::mode::Mode;
 use super::ports::Ports;
 use crate::contract::error::ErrorCode;
@@ -118,7 +119,11 @@ impl Look<'_> {
         let Ok(reader) = store.read() else {
             return;
         };
-        let (is_lost, behind) = survey(registry, store, (&goals, reader.as_ref()));
+        let Survey {
+            is_lost,
+            behind,
+            receipts,
+        } = survey(registry, store, (&goals, reader.as_ref()));
         self.findings.push(match is_lost {
             false => Finding::ok("goals"),
             true => Finding::failed(
@@ -127,6 +132,36 @@ impl Look<'_> {
                 "the rows of a known goal are gone; restore a backup with `loopx restore`",
             ),
         });
+        self.receipts(&receipts);
+        self.exports(store, &behind);
+    }
+
+    /// Every settlement row must have its event, and every settlement event its row.
+    fn receipts(&mut self, found: &Receipts) {
+        if found.has_stray {
+            return self.findings.push(Finding::failed(
+                "receipts",
+                ErrorCode::EffectOutcomeUnknown,
+                "an event of a settlement has lost its row, so whether it happened is unknown; restore a backup with `loopx restore`",
+            ));
+        }
+        if found.mendable.is_empty() {
+            return self.findings.push(Finding::ok("receipts"));
+        }
+        let ports = self.ports;
+        self.repair(
+            "receipts",
+            "settlement rows have lost their events; `loopx doctor --execute` puts them back",
+            || {
+                found
+                    .mendable
+                    .iter()
+                    .all(|goal| doctor_receipts::mend(ports, goal).is_ok())
+            },
+        );
+    }
+
+    fn exports(&mut self, store: &Store, behind: &[GoalId]) {
         if behind.is_empty() {
             return self.findings.push(Finding::ok("exports"));
         }
@@ -243,14 +278,25 @@ fn gather(
     Ok(all)
 }
 
-/// Whether a known goal has lost its rows, and whose exports end before theirs.
+/// What a look at the goals of one registry found.
+struct Survey {
+    /// A known goal has lost its rows.
+    is_lost: bool,
+    /// Goals whose exports end before their rows.
+    behind: Vec<GoalId>,
+    /// Their settlement rows.
+    receipts: Receipts,
+}
+
+/// Looks at the rows of every goal this registry holds.
 fn survey(
     registry: &Registry,
     store: &Store,
     (goals, reader): (&[Goal], Option<&Reader>),
-) -> (bool, Vec<GoalId>) {
+) -> Survey {
     let mut is_lost = false;
     let mut behind = Vec::new();
+    let mut receipts = Receipts::default();
     for goal in goals
         .iter()
         .filter(|goal| registry.source_of(goal).is_none())
@@ -265,8 +311,14 @@ fn survey(
         if !export::is_complete(store.root(), rows, &goal.id).unwrap_or(false) {
             behind.push(goal.id.clone());
         }
+        // A store that cannot be read is a finding of its own.
+        let _ = receipts.look(rows, &goal.id);
     }
-    (is_lost, behind)
+    Survey {
+        is_lost,
+        behind,
+        receipts,
+    }
 }
 
 fn unusable(check: &'static str, error: StoreError) -> Finding {

@@ -6,6 +6,7 @@
 pub mod backup;
 pub mod channel_target;
 pub mod doctor;
+mod doctor_receipts;
 pub mod extension;
 pub mod generate;
 pub mod goal;
@@ -23,6 +24,7 @@ pub mod quota;
 pub mod quota_admission;
 pub mod quota_ranking;
 pub mod quota_spend;
+pub mod receipt_repair;
 pub mod refresh;
 pub mod registry_edit;
 pub mod report_contract;

@@ -406,6 +406,19 @@ fn write_failed(ask: &Ask, cause: &Refusal) -> Refusal {
     refusal
 }
 
+/// The question of a command that selects nothing: who acts, with the standard capabilities, now.
+pub fn standing(ports: &Ports, place: &Place, agent: Option<&AgentId>) -> Question {
+    Question {
+        agent: agent.cloned(),
+        todo: None,
+        obligation: None,
+        instance: None,
+        capabilities: STANDARD_CAPABILITIES.map(str::to_owned).to_vec(),
+        now: ports.now,
+        places: place.places(),
+    }
+}
+
 /// An unreadable registry under the names quota prints.
 pub fn registry_refusal(error: RegistryError) -> Refusal {
     let code = match &error {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::mode::Mode;
 use super::open::{self, Answer, Place};
 use super::ports::Ports;
-use super::quota::registry_refusal;
+use super::quota::{self, registry_refusal};
 use super::settle;
 use super::snapshot;
 use crate::contract::error::ErrorCode;
@@ -14,7 +14,7 @@ use crate::contract::ids::{AgentId, GoalId};
 use crate::contract::packet::Refusal;
 use crate::contract::settlement::{Binding, SettlementIdentity};
 use crate::failpoint::Point;
-use crate::kernel::quota::snapshot::{Question, STANDARD_CAPABILITIES};
+use crate::kernel::quota::snapshot::Question;
 use crate::store::journal::run::RunKey;
 use crate::store::journal::settlement::Spend;
 use crate::store::rows::Rows;
@@ -41,7 +41,7 @@ pub fn spend(ports: &Ports, mode: Mode, asked: &SpendRequest) -> Answer {
     if let Some(agent) = &asked.agent {
         place.require_actor(agent, ErrorCode::ActorNotRegistered)?;
     }
-    let question = question(ports, &place, asked.agent.as_ref());
+    let question = quota::standing(ports, &place, asked.agent.as_ref());
     let reader = place.reader()?;
     let rows = reader.as_ref().map(Reader::rows);
     let Some(identity) = turn_of(rows, asked)? else {
@@ -103,6 +103,9 @@ fn check_turn(
     if steps.writeback.is_none() {
         let text = "there is no committed writeback for this Turn; run `loopx refresh-state` first";
         return Err(failed(Refusal::new(ErrorCode::WritebackMissing, text)));
+    }
+    if steps.writeback_lacks_event {
+        return Err(failed(settle::lost_receipt()));
     }
     settle::may_spend(
         &place.goal,
@@ -287,16 +290,4 @@ pub(super) fn open_goal(ports: &Ports, id: &GoalId) -> Answer<Place> {
     open::find(ports, id)
         .map_err(registry_refusal)?
         .ok_or_else(|| open::unknown_goal(id))
-}
-
-fn question(ports: &Ports, place: &Place, agent: Option<&AgentId>) -> Question {
-    Question {
-        agent: agent.cloned(),
-        todo: None,
-        obligation: None,
-        instance: None,
-        capabilities: STANDARD_CAPABILITIES.map(str::to_owned).to_vec(),
-        now: ports.now,
-        places: place.places(),
-    }
 }

@@ -10,6 +10,8 @@ use super::hooks;
 use super::mode::Mode;
 use super::open::{self, Answer, Place};
 use super::ports::Ports;
+use super::quota;
+use super::receipt_repair;
 use super::settle::{self, Spent1};
 use super::state_file;
 use super::writeback::{self, Ask, Written};
@@ -22,7 +24,7 @@ use crate::contract::time::Timestamp;
 use crate::contract::todo::Status;
 use crate::failpoint::Point;
 use crate::kernel::quota::packet as quota_packet;
-use crate::kernel::quota::snapshot::{Question, STANDARD_CAPABILITIES};
+use crate::kernel::quota::snapshot::Question;
 use crate::kernel::refresh::{self, Committed, Content, Link, Recovery, SinkDecision, SinkRequest};
 use crate::store::journal::settlement::ExternalDelivery;
 use crate::store::rows::Rows;
@@ -79,13 +81,16 @@ pub fn run(ports: &Ports, mode: Mode, asked: &Refresh) -> Answer {
     if let Some(agent) = &asked.agent {
         place.require_actor(agent, ErrorCode::ActorNotRegistered)?;
     }
-    let question = question(ports, &place, asked);
+    let question = quota::standing(ports, &place, asked.agent.as_ref());
     let prepared = prepare(&place, asked)?;
     if mode.is_preview() {
         return Ok(preview(asked, &prepared));
     }
     let mut writer = place.writer(ports)?;
-    if prepared.recovery == Recovery::Replay {
+    if matches!(
+        prepared.recovery,
+        Recovery::Replay | Recovery::RepairReceipt
+    ) {
         return replay((ports, &mut place), writer, asked, (&prepared, &question));
     }
     record_pause((ports, &place), &mut writer, asked, &prepared.sinks)?;
@@ -191,6 +196,7 @@ fn recovery(
         vision_digest: writeback.vision_digest.as_deref(),
         checkpoint: checkpoint.and_then(Value::as_str).unwrap_or("not_required"),
         has_later_vision,
+        lacks_receipt: steps.writeback_lacks_event,
     };
     refresh::recover(&content_of(rows, asked)?, Some(&committed))
 }
@@ -244,18 +250,6 @@ fn check_outcome(rows: Rows<'_>, asked: &Refresh, identity: &SettlementIdentity)
     ))
 }
 
-fn question(ports: &Ports, place: &Place, asked: &Refresh) -> Question {
-    Question {
-        agent: asked.agent.clone(),
-        todo: None,
-        obligation: None,
-        instance: None,
-        capabilities: STANDARD_CAPABILITIES.map(str::to_owned).to_vec(),
-        now: ports.now,
-        places: place.places(),
-    }
-}
-
 fn record_pause(
     (ports, place): (&Ports, &Place),
     writer: &mut Writer,
@@ -303,6 +297,7 @@ struct Done {
     body: Map<String, Value>,
     appended: bool,
     spent: Option<Spent1>,
+    repaired: bool,
 }
 
 fn append(
@@ -345,11 +340,12 @@ fn append(
         crate::failpoint!(Point::SpendCommitted);
     }
     let mut done = match (&written, &asked.identity) {
-        (None, Some(identity)) => stored(writer.rows(), identity, false)?,
+        (None, Some(identity)) => stored(writer.rows(), asked, identity)?,
         (written, _) => Done {
             body: written.as_ref().map(body).unwrap_or_default(),
             appended: true,
             spent: None,
+            repaired: false,
         },
     };
     done.spent = spent;
@@ -361,7 +357,10 @@ fn is_written_back(rows: Rows<'_>, asked: &Refresh, identity: &SettlementIdentit
     let failed = |refusal| settle::failed(refusal, "durable_writeback");
     let steps = settle::steps(rows, identity)?;
     let recovered = recovery(rows, asked, identity, &steps).map_err(failed)?;
-    Ok(recovered == Recovery::Replay)
+    Ok(matches!(
+        recovered,
+        Recovery::Replay | Recovery::RepairReceipt
+    ))
 }
 
 /// `--settle-turn` needs an admitted mode that spends; otherwise nothing is written at all.
@@ -393,6 +392,11 @@ fn supplement(
     };
     let mut tx = place.begin(ports, writer)?;
     let content = content_of(tx.rows(), asked)?;
+    if is_written_back(tx.rows(), asked, identity)? {
+        drop(tx);
+        return stored(writer.rows(), asked, identity);
+    }
+    let repaired = receipt_repair::writeback(&mut tx, (place, question), identity)?;
     let original = tx.rows().writeback(&identity.effect_id())?;
     let mut more = Map::new();
     more.insert(
@@ -417,7 +421,11 @@ fn supplement(
     };
     let written = writeback::write_back(&mut tx, place, question, &ask)?;
     if let Some(vision_digest) = content.vision_digest() {
-        tx.supplement_writeback(&identity.effect_id(), &vision_digest)?;
+        tx.supplement_writeback(
+            &identity.effect_id(),
+            &vision_digest,
+            written.run.generated_at,
+        )?;
     }
     tx.commit()?;
     crate::failpoint!(Point::WritebackCommitted);
@@ -425,6 +433,7 @@ fn supplement(
         body: body(&written),
         appended: true,
         spent: None,
+        repaired,
     })
 }
 
@@ -445,27 +454,44 @@ fn replay(
                 body: Map::new(),
                 appended: false,
                 spent: None,
+                repaired: false,
             },
         );
     };
-    let mut done = stored(writer.rows(), identity, false)?;
+    let mut done = stored(writer.rows(), asked, identity)?;
     let steps = settle::steps(writer.rows(), identity)?;
-    if asked.pays() && (steps.spend.is_none() || steps.spend_lacks_event) {
+    let pays = asked.pays() && (steps.spend.is_none() || steps.spend_lacks_event);
+    if pays || steps.writeback_lacks_event {
         let mut tx = place.begin(ports, &mut writer)?;
-        let spent = settle::spend_by_agent(&mut tx, &place.goal, question, identity)?;
+        done.repaired = receipt_repair::writeback(&mut tx, (&*place, question), identity)?;
+        if pays {
+            let spent = settle::spend_by_agent(&mut tx, &place.goal, question, identity)?;
+            done.spent = Some(spent);
+        }
         tx.commit()?;
-        crate::failpoint!(Point::SpendCommitted);
-        done.spent = Some(spent);
+        if pays {
+            crate::failpoint!(Point::SpendCommitted);
+        }
     }
     writer.bring_up_exports(&asked.goal, ports.now);
     drop(writer);
     finish((ports, place), asked, prepared, done)
 }
 
-fn stored(rows: Rows<'_>, identity: &SettlementIdentity, appended: bool) -> Answer<Done> {
+/// What is stored for this call: the run of the writeback, or that of the supplement this call repeats.
+fn stored(rows: Rows<'_>, asked: &Refresh, identity: &SettlementIdentity) -> Answer<Done> {
     let writeback = rows.writeback(&identity.effect_id())?;
-    let run = match writeback {
-        Some(writeback) => rows.run(&identity.goal, &writeback.run_generated_at)?,
+    let decides = content_of(rows, asked)?.vision_digest().is_some();
+    let supplement = writeback
+        .as_ref()
+        .and_then(|writeback| writeback.body.get("supplement_generated_at"))
+        .and_then(Value::as_str)
+        .filter(|_| decides);
+    let at = supplement.or(writeback
+        .as_ref()
+        .map(|writeback| writeback.run_generated_at.as_str()));
+    let run = match at {
+        Some(at) => rows.run(&identity.goal, at)?,
         None => None,
     };
     let body = run
@@ -473,8 +499,9 @@ fn stored(rows: Rows<'_>, identity: &SettlementIdentity, appended: bool) -> Answ
         .unwrap_or_default();
     Ok(Done {
         body,
-        appended,
+        appended: false,
         spent: None,
+        repaired: false,
     })
 }
 
@@ -510,7 +537,7 @@ fn finish(
             settle::settlement_result(reader.rows(), identity)?,
         );
         if progress.get("next_step").and_then(Value::as_str) == Some("quota_spend") {
-            let question = question(ports, place, asked);
+            let question = quota::standing(ports, place, asked.agent.as_ref());
             packet.insert(
                 "settlement_owed".to_owned(),
                 quota_packet::settlement_owed(&question, identity),
@@ -538,6 +565,9 @@ fn packet(asked: &Refresh, done: &Done) -> Map<String, Value> {
     if !done.appended {
         packet.insert("idempotent_replay".to_owned(), json!(true));
     }
+    if done.repaired {
+        packet.insert("receipt_repaired".to_owned(), json!(true));
+    }
     packet.insert("goal_id".to_owned(), json!(asked.goal));
     if let Some(spent) = &done.spent {
         packet.insert("spend_generated_at".to_owned(), json!(spent.generated_at));
@@ -549,14 +579,19 @@ fn preview(asked: &Refresh, prepared: &Prepared) -> Value {
     let word = match prepared.recovery {
         Recovery::Append => "preview_only",
         Recovery::Replay => "already_applied",
+        Recovery::RepairReceipt => "repair_receipt",
         Recovery::SupplementCheckpoint => "supplement_checkpoint",
     };
     let mut sinks = prepared.sinks.clone();
     sinks.append = None;
-    json!({
+    let mut packet = json!({
         "ok": true, "schema_version": "loopx_refresh_state_v0", "dry_run": true, "appended": false, "write_outcome": word,
         "goal_id": asked.goal, "agent_id": asked.agent, "classification": asked.content.classification,
         "settlement_identity": asked.identity.as_ref().map(SettlementIdentity::to_value),
         "external_delivery": sinks.to_value(None), "external_sink_delivery_authorized": prepared.sinks.authorized,
-    })
+    });
+    if prepared.recovery == Recovery::RepairReceipt {
+        packet["receipt_repair_required"] = json!(true);
+    }
+    packet
 }

@@ -26,6 +26,8 @@ pub struct Steps {
     pub writeback: Option<Writeback>,
     /// The committed spend.
     pub spend: Option<Spend>,
+    /// A writeback whose event is gone.
+    pub writeback_lacks_event: bool,
     /// A debit whose event is gone.
     pub spend_lacks_event: bool,
 }
@@ -34,29 +36,20 @@ pub struct Steps {
 pub fn steps(rows: Rows<'_>, identity: &SettlementIdentity) -> Answer<Steps> {
     let effect = identity.effect_id();
     let writeback = rows.writeback(&effect)?;
-    let malformed = |error: StoreError| match error {
-        StoreError::Corrupt(_) => Refusal::new(
-            ErrorCode::MalformedSettlementState,
-            "stored settlement rows contradict each other; run `loopx doctor`",
-        ),
-        other => other.into(),
-    };
-    if let Some(writeback) = &writeback {
-        let has_run = rows
-            .run(&identity.goal, &writeback.run_generated_at)
-            .map_err(malformed)?
-            .is_some();
-        let has_event = rows
-            .event(&writeback.event_id)
-            .map_err(malformed)?
-            .is_some();
-        if !has_run || !has_event {
-            let text =
-                "the writeback of this Turn has lost its run or its event; run `loopx doctor`";
-            return Err(Refusal::new(ErrorCode::WritebackMissing, text));
-        }
-    }
     let spend = rows.spend(&effect)?;
+    require_whole(rows, identity, (writeback.is_some(), spend.is_some()))?;
+    let writeback_lacks_event = match &writeback {
+        Some(writeback) => {
+            let run = rows.run(&identity.goal, &writeback.run_generated_at);
+            if run.map_err(malformed)?.is_none() {
+                let text = "the writeback of this Turn has lost its run; restore a backup";
+                return Err(Refusal::new(ErrorCode::WritebackMissing, text));
+            }
+            let event = rows.event(&writeback.event_id);
+            event.map_err(malformed)?.is_none()
+        }
+        None => false,
+    };
     let spend_lacks_event = match &spend {
         Some(spend) => {
             if rows
@@ -74,8 +67,44 @@ pub fn steps(rows: Rows<'_>, identity: &SettlementIdentity) -> Answer<Steps> {
     Ok(Steps {
         writeback,
         spend,
+        writeback_lacks_event,
         spend_lacks_event,
     })
+}
+
+fn malformed(error: StoreError) -> Refusal {
+    match error {
+        StoreError::Corrupt(_) => Refusal::new(
+            ErrorCode::MalformedSettlementState,
+            "stored settlement rows contradict each other; run `loopx doctor`",
+        ),
+        other => other.into(),
+    }
+}
+
+/// An event or a run without its row may or may not have happened: nothing is done again on top of it.
+fn require_whole(
+    rows: Rows<'_>,
+    identity: &SettlementIdentity,
+    (has_writeback, has_spend): (bool, bool),
+) -> Answer<()> {
+    let effect = identity.effect_id();
+    if has_writeback && has_spend {
+        return Ok(());
+    }
+    let (wrote, spent) = rows.runs_of_effect(&effect)?;
+    let is_left = |kind| rows.has_event_of(&identity.goal, kind, &effect);
+    if !has_writeback && (wrote || is_left("refresh_state")?)
+        || !has_spend && (spent || is_left("quota_spend")?)
+    {
+        let text = "the store holds one half of this effect and not the other; run `loopx doctor`, then restore a backup";
+        return Err(Refusal::new(ErrorCode::EffectOutcomeUnknown, text));
+    }
+    if has_spend {
+        let text = "a slot is spent for this Turn and nothing says what for; restore a backup";
+        return Err(Refusal::new(ErrorCode::MalformedSettlementState, text));
+    }
+    Ok(())
 }
 
 /// The progress packet of a Turn's settlement.
@@ -86,6 +115,9 @@ pub fn progress(steps: &Steps, source: &str) -> Value {
         .and_then(|writeback| writeback.closeout_kind.as_deref());
     let (state, next) = match (&steps.writeback, closeout, &steps.spend) {
         (None, ..) => ("writeback_required", Some("durable_writeback")),
+        (Some(_), ..) if steps.writeback_lacks_event => {
+            ("writeback_receipt_required", Some("durable_writeback"))
+        }
         (Some(_), Some(_), _) => ("settled", None),
         (Some(_), None, None) => ("spend_required", Some("quota_spend")),
         (Some(_), None, Some(_)) if steps.spend_lacks_event => {
@@ -181,8 +213,7 @@ pub fn spend_in(
     let window = snapshot::spent(tx.rows(), goal, question)?;
     if let Some(spend) = &steps.spend {
         if steps.spend_lacks_event {
-            let event = tx.event(spend_event(asked))?;
-            tx.repair_spend_event(&asked.identity.effect_id(), &event.event_id)?;
+            put_back_spend_event(tx, asked)?;
         }
         let replay = Spent1 {
             generated_at: spend.run_generated_at.clone(),
@@ -196,12 +227,23 @@ pub fn spend_in(
         let text = "there is no committed writeback for this Turn; run `loopx refresh-state` first";
         return Err(Refusal::new(ErrorCode::WritebackMissing, text));
     };
+    if steps.writeback_lacks_event {
+        return Err(lost_receipt());
+    }
     if writeback.closeout_kind.is_some() {
         let text = "this Turn was closed without a spend; nothing is owed";
         return Err(Refusal::new(ErrorCode::QuotaSpendRejected, text));
     }
     may_spend(goal, window, 1)?;
     append_spend(tx, asked, writeback, window)
+}
+
+/// Gives a debit that lost its event a new one; nothing is spent.
+pub fn put_back_spend_event(tx: &mut GoalTx<'_>, asked: &SpendAsk<'_>) -> Answer<()> {
+    let effect = asked.identity.effect_id();
+    let event = tx.event(spend_event(asked).once(effect.clone()))?;
+    tx.repair_spend_event(&effect, &event.event_id)?;
+    Ok(())
 }
 
 /// The spend as an agent asks for it from the command line.
@@ -217,6 +259,12 @@ pub fn spend_by_agent(
         effect_ref: None,
     };
     spend_in(tx, goal, question, &asked).map_err(|refusal| failed(refusal, "quota_spend"))
+}
+
+/// The refusal of a writeback whose event is gone: it does not count until that is repaired.
+pub fn lost_receipt() -> Refusal {
+    let text = "the writeback of this Turn has lost its receipt; repeat its `loopx refresh-state` exactly, or run `loopx doctor --execute`";
+    Refusal::new(ErrorCode::WritebackMissing, text).with("receipt_repair_required", true)
 }
 
 /// Refuses a debit of a paused goal, and one beyond the cap.
@@ -304,7 +352,7 @@ pub fn require_own_effect(tx: &GoalTx<'_>, identity: &SettlementIdentity) -> Ans
 
 /// Refuses to run a host for a Turn whose writeback somebody else committed: its result could not be kept.
 pub fn require_unwritten(rows: Rows<'_>, identity: &SettlementIdentity) -> Answer<()> {
-    if rows.writeback(&identity.effect_id())?.is_none() {
+    if steps(rows, identity)?.writeback.is_none() {
         return Ok(());
     }
     let text = "this Turn is written back already and its host was not started; pay it with `loopx quota spend-slot`, or use a fresh instance id";

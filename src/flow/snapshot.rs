@@ -8,8 +8,9 @@ use crate::contract::settlement::{Binding, SettlementIdentity};
 use crate::contract::todo::{Role, Status};
 use crate::kernel::intent;
 use crate::kernel::quota::frontier;
-use crate::kernel::quota::snapshot::{Question, Snapshot, Spent, TurnFacts};
+use crate::kernel::quota::snapshot::{Owed, Question, Snapshot, Spent, TurnFacts};
 use crate::store::StoreError;
+use crate::store::journal::settlement::Writeback;
 use crate::store::rows::{Rows, micros};
 
 /// The snapshot of a goal, from its rows; a goal without rows has nothing in it.
@@ -140,11 +141,7 @@ fn of_agent(
         && writeback.closeout_kind.is_none()
         && rows.spend(&writeback.effect_id)?.is_none()
     {
-        let identity = writeback
-            .body
-            .get("identity")
-            .and_then(SettlementIdentity::parse);
-        snapshot.owed = Some(identity.ok_or(StoreError::Corrupt("a writeback names no identity"))?);
+        snapshot.owed = owed(rows, &writeback)?;
     }
     if intent::is_subscribed(&snapshot.goal) {
         let receipts = rows.recorded_intents(&goal, agent)?;
@@ -156,6 +153,25 @@ fn of_agent(
             .next();
     }
     Ok(())
+}
+
+/// What an unspent writeback owes; one whose run is gone counts for nothing.
+fn owed(rows: Rows<'_>, writeback: &Writeback) -> Result<Option<Owed>, StoreError> {
+    let identity = writeback
+        .body
+        .get("identity")
+        .and_then(SettlementIdentity::parse);
+    let identity = identity.ok_or(StoreError::Corrupt("a writeback names no identity"))?;
+    if rows
+        .run(&identity.goal, &writeback.run_generated_at)?
+        .is_none()
+    {
+        return Ok(None);
+    }
+    Ok(Some(Owed {
+        lacks_receipt: rows.event(&writeback.event_id)?.is_none(),
+        identity,
+    }))
 }
 
 /// What is stored about one Turn instance.

@@ -83,12 +83,17 @@ pub fn write_back(
         &run,
         (vision.as_ref(), &checkpoint, acknowledgement.as_ref()),
     )?;
-    let stage = stage(
-        tx,
-        (place, question),
-        ask,
-        (&before, &checkpoint, acknowledgement.as_ref()),
-    )?;
+    let current = match ask.agent {
+        Some(agent) => tx.rows().vision(&place.goal.id, agent)?,
+        None => None,
+    };
+    let look = StageLook {
+        before: before.vision.as_ref(),
+        current: current.as_ref(),
+        checkpoint: &checkpoint,
+        acknowledgement: acknowledgement.as_ref(),
+    };
+    let stage = stage(tx, (place, question), ask, &look)?;
     let event = tx.event(event(ask, stage.as_ref(), effect.as_deref()))?;
     if let Some(vision) = &vision {
         let draft = EventDraft::new("vision", "vision written")
@@ -299,12 +304,24 @@ fn store_meaning(
     Ok(())
 }
 
+/// What a stage receipt is derived from, beside the frontier.
+pub struct StageLook<'a> {
+    /// The agent's vision before the writeback.
+    pub before: Option<&'a Vision>,
+    /// The agent's vision after it.
+    pub current: Option<&'a Vision>,
+    /// The checkpoint of the writeback.
+    pub checkpoint: &'a Value,
+    /// The acknowledgement of the writeback.
+    pub acknowledgement: Option<&'a Value>,
+}
+
 /// Derives the stage receipt from the state this transaction leaves behind.
-fn stage(
+pub fn stage(
     tx: &GoalTx<'_>,
     (place, question): (&Place, &Question),
     ask: &Ask<'_>,
-    (before, checkpoint, acknowledgement): (&Snapshot, &Value, Option<&Value>),
+    look: &StageLook<'_>,
 ) -> Answer<Option<Value>> {
     let (Some(_), Some(agent)) = (ask.identity, ask.agent) else {
         return Ok(None);
@@ -313,7 +330,7 @@ fn stage(
     let frontier = Frontier::new(&after, question);
     let obligation = Obligation::derive(&after, agent, replan::has_runnable_advancement(&frontier));
     let projection = replan::frontier_projection(&after, question, obligation.as_ref());
-    let closing = match before.vision.as_ref().and_then(Vision::generated_at) {
+    let closing = match look.before.and_then(Vision::generated_at) {
         Some(at) => tx
             .rows()
             .run(&place.goal.id, at)?
@@ -322,11 +339,11 @@ fn stage(
     };
     Ok(checkpoint::stage(&StageFacts {
         agent,
-        current: after.vision.as_ref(),
-        before: before.vision.as_ref(),
-        checkpoint,
+        current: look.current,
+        before: look.before,
+        checkpoint: look.checkpoint,
         closing_checkpoint: closing.as_ref(),
-        acknowledgement,
+        acknowledgement: look.acknowledgement,
         frontier: &projection,
     }))
 }

@@ -80,6 +80,8 @@ pub struct Committed<'a> {
     pub checkpoint: &'a str,
     /// True when the agent wrote a vision after it.
     pub has_later_vision: bool,
+    /// True when the event that proves it is gone.
+    pub lacks_receipt: bool,
 }
 
 /// How a repeat goes on.
@@ -89,6 +91,8 @@ pub enum Recovery {
     Append,
     /// The same again: replay.
     Replay,
+    /// The same again, and the receipt it lost is put back.
+    RepairReceipt,
     /// The vision decision that was missing is brought now.
     SupplementCheckpoint,
 }
@@ -105,8 +109,14 @@ pub fn recover(content: &Content, committed: Option<&Committed<'_>>) -> Result<R
         return refuse(ErrorCode::CommittedWritebackPayloadConflict, text);
     }
     let asked = content.vision_digest();
-    if asked.as_deref() == committed.vision_digest {
-        return Ok(Recovery::Replay);
+    // What was committed before a supplement brought the decision is still what was asked for first.
+    let is_first_call = asked.is_none() && committed.checkpoint == "missing_required";
+    if asked.as_deref() == committed.vision_digest || is_first_call {
+        return Ok(if committed.lacks_receipt {
+            Recovery::RepairReceipt
+        } else {
+            Recovery::Replay
+        });
     }
     let is_decided =
         committed.checkpoint != "missing_required" || committed.vision_digest.is_some();
@@ -343,11 +353,22 @@ mod tests {
             vision_digest: None,
             checkpoint,
             has_later_vision: false,
+            lacks_receipt: false,
         };
         assert_eq!(
             recover(&content, Some(&committed("missing_required"))),
             Ok(Recovery::Replay)
         );
+        let lost = Committed {
+            lacks_receipt: true,
+            ..committed("missing_required")
+        };
+        assert_eq!(recover(&content, Some(&lost)), Ok(Recovery::RepairReceipt));
+        let supplemented = Committed {
+            vision_digest: Some("later"),
+            ..committed("missing_required")
+        };
+        assert_eq!(recover(&content, Some(&supplemented)), Ok(Recovery::Replay));
         let late = Content {
             unchanged_reason: Some("same".into()),
             ..content.clone()

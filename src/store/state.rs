@@ -226,6 +226,15 @@ impl GoalTx<'_> {
     /// Appends one event.
     pub fn event(&mut self, draft: EventDraft) -> Result<EventRow, StoreError> {
         let recorded_at = self.rows().free_event_instant(&self.goal, self.now)?;
+        self.event_at(draft, recorded_at)
+    }
+
+    /// Appends one event at an instant of its own: a lost one is put back as it was.
+    pub fn event_at(
+        &mut self,
+        draft: EventDraft,
+        recorded_at: Timestamp,
+    ) -> Result<EventRow, StoreError> {
         let (event_id, body) = draft
             .body(&self.goal, recorded_at)
             .ok_or(StoreError::Corrupt("an event has no canonical form"))?;

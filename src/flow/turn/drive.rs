@@ -1,19 +1,19 @@
 //! Drives a Turn through its phases: one step is performed, recorded durably, and only then the next one starts.
 
-use std::path::PathBuf;
-
 use serde_json::{Value, json};
 
+use super::asked::Run;
 use super::journal_file::{self, Loaded};
 use super::packet::Effects;
-use super::run_once::RunOnce;
 use super::steps;
+use crate::contract::error::ErrorCode;
 use crate::contract::packet::Refusal;
 use crate::contract::settlement::SettlementIdentity;
 use crate::contract::todo::Todo;
 use crate::failpoint::Point;
 use crate::flow::open::{Answer, Place};
 use crate::flow::ports::Ports;
+use crate::flow::receipt_repair;
 use crate::flow::settle::{self, SpendAsk};
 use crate::flow::writeback::{self, Ask};
 use crate::kernel::quota::snapshot::Question;
@@ -22,33 +22,15 @@ use crate::kernel::todo;
 use crate::kernel::turn::envelope::CaptureRef;
 use crate::kernel::turn::journal::{Event, Journal, Status};
 use crate::store::StoreError;
+use crate::store::journal::settlement::Writeback;
 use crate::store::state::{GoalTx, Writer};
 
-/// How hosts and validators of this call are run.
-#[derive(Clone, Debug)]
-pub struct Run {
-    /// The host.
-    pub host_argv: Vec<String>,
-    /// The validator.
-    pub validator_argv: Option<Vec<String>>,
-    /// What a failed validation asks for.
-    pub recovery_kind: &'static str,
-    /// The folder both run in.
-    pub project: PathBuf,
-    /// How long a host may take.
-    pub host_timeout: u64,
-    /// How long a validator may take.
-    pub validation_timeout: u64,
-}
-
 /// How a drive starts.
-pub struct Start<'a> {
+pub struct Start {
     /// A failed Turn is tried again.
     pub retries: bool,
     /// The capture the host's envelope is bound to, when a host runs.
     pub bound: Option<CaptureRef>,
-    /// The call.
-    pub resumed: &'a RunOnce,
 }
 
 /// Drives until the Turn ends, fails or waits for its scheduler.
@@ -56,14 +38,26 @@ pub fn phases(
     (ports, place): (&Ports, &mut Place),
     run: &Run,
     loaded: &mut Loaded,
-    start: Start<'_>,
+    start: Start,
 ) -> Answer<Effects> {
+    let mut effects = Effects::default();
+    match drive((ports, place), (run, loaded), start, &mut effects) {
+        Ok(()) => Ok(effects),
+        Err(refusal) => Err(refusal.with("effects", effects.to_value())),
+    }
+}
+
+fn drive(
+    (ports, place): (&Ports, &mut Place),
+    (run, loaded): (&Run, &mut Loaded),
+    start: Start,
+    effects: &mut Effects,
+) -> Answer<()> {
     let mut writer = place.writer(ports)?;
     let was_waiting = journal(loaded)?.status() == Some(Status::SchedulerActionRequired);
     let identity = journal_file::identity_of(journal(loaded)?.plan())
         .ok_or_else(journal_file::inconsistent)?;
     let question = question(ports, place, &identity);
-    let mut effects = Effects::default();
     if let Some(bound) = &start.bound {
         steps::admit((ports, place), loaded, &identity, &question)?;
         if start.retries {
@@ -84,9 +78,9 @@ pub fn phases(
         question: &question,
         was_waiting,
     };
-    while turn.next(&mut writer, loaded, (run, &mut effects))? {}
+    while turn.next(&mut writer, loaded, (run, effects))? {}
     writer.bring_up_exports(&place.goal.id, ports.now);
-    Ok(effects)
+    Ok(())
 }
 
 /// Records one event of the journal alone.
@@ -185,16 +179,22 @@ fn write_back(
         .cloned()
         .unwrap_or_default();
     let content = steps::content(&result, identity)?;
+    let mut is_new = false;
     let make = |tx: &mut GoalTx<'_>| -> Answer<Vec<Event>> {
         let effect = identity.effect_id();
-        // The agent may have written this Turn back itself: it counts, and nothing is written twice.
         if let Some(stored) = settle::steps(tx.rows(), identity)?.writeback {
-            return Ok(vec![Event::WrittenBack(
-                json!({"effect_id": effect, "run_generated_at": stored.run_generated_at}),
-            )]);
+            let closes_later = require_same(tx, identity, &stored, (&content, &result))?;
+            receipt_repair::writeback(tx, (place, question), identity)?;
+            let mut record =
+                json!({"effect_id": effect, "run_generated_at": stored.run_generated_at});
+            if closes_later {
+                record["terminal_closeout_owed"] = json!(true);
+            }
+            return Ok(vec![Event::WrittenBack(record)]);
         }
-        let written = write_back_in(tx, (place, question), identity, (&content, &result))?;
-        Ok(vec![Event::WrittenBack(written)])
+        let record = write_back_in(tx, (place, question), identity, (&content, &result))?;
+        is_new = true;
+        Ok(vec![Event::WrittenBack(record)])
     };
     journal_file::step(
         (ports, place),
@@ -202,7 +202,29 @@ fn write_back(
         loaded,
         (make, Some(Point::WritebackCommitted)),
     )?;
-    Ok(true)
+    Ok(is_new)
+}
+
+/// The host may have written its Turn back itself: exactly its result counts, and nothing is written twice. Anything else
+/// was not stored and is never called committed. Says whether a terminal closeout follows.
+fn require_same(
+    tx: &GoalTx<'_>,
+    identity: &SettlementIdentity,
+    stored: &Writeback,
+    (content, result): (&Content, &serde_json::Map<String, Value>),
+) -> Answer<bool> {
+    let completion = steps::completion(tx.rows(), identity, result)?;
+    let is_open = completion.is_some() && !steps::is_done(tx.rows(), identity)?;
+    let is_same = stored.mutation_digest == content.mutation_digest()
+        && stored.vision_digest == content.vision_digest();
+    if is_same && !is_open {
+        return Ok(completion.is_some_and(|(_, later)| later));
+    }
+    let text = "this Turn is written back with other content than its host answered, and nothing was added; look at the stored run, then use a fresh instance id";
+    Err(Refusal::new(
+        ErrorCode::CommittedWritebackPayloadConflict,
+        text,
+    ))
 }
 
 fn write_back_in(
@@ -259,6 +281,7 @@ fn spend(
     let goal = place.goal.clone();
     let mut appended = false;
     let make = |tx: &mut GoalTx<'_>| -> Answer<Vec<Event>> {
+        receipt_repair::writeback(tx, (place, question), identity)?;
         let steps = settle::steps(tx.rows(), identity)?;
         if steps
             .writeback
@@ -317,7 +340,7 @@ fn settled_or_failed(
 }
 
 fn is_of_the_store(refusal: &Refusal) -> bool {
-    use crate::contract::error::ErrorCode as Code;
+    use ErrorCode as Code;
     matches!(
         refusal.code,
         Code::StoreBusy

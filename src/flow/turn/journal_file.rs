@@ -210,6 +210,18 @@ pub fn check_file(place: &Place, key: &TurnKey, row: &TurnRow) -> Answer<()> {
     }
 }
 
+/// Refuses a journal file that is not byte for byte what the last step wrote.
+fn check_unchanged(place: &Place, key: &TurnKey, row: &TurnRow) -> Answer<()> {
+    let bytes = private_file::read(&path(place, key)).map_err(|_| inconsistent())?;
+    let found = bytes
+        .map(|bytes| digest::content_digest(&bytes).hex())
+        .unwrap_or_default();
+    match found == row.journal_sha256 {
+        true => Ok(()),
+        false => Err(inconsistent()),
+    }
+}
+
 /// The recorded rules of the historical form: its own identity, and signature hashes that are filled and equal.
 fn check_v0(place: &Place, key: &TurnKey, journal: &Journal) -> Answer<()> {
     if journal.text("turn_key") != Some(key.as_str()) {
@@ -221,6 +233,16 @@ fn check_v0(place: &Place, key: &TurnKey, journal: &Journal) -> Answer<()> {
             "the Turn belongs to another goal; use its goal",
         ));
     }
+    if has_signature(journal) {
+        return Ok(());
+    }
+    let text =
+        "the recorded action of this Turn does not match its signature; restore the exact file";
+    Err(Refusal::new(ErrorCode::TurnActionMismatch, text))
+}
+
+/// True when the recorded signature is filled and its two hashes are equal.
+pub fn has_signature(journal: &Journal) -> bool {
     let signature = journal
         .plan()
         .get("turn_envelope")
@@ -231,15 +253,11 @@ fn check_v0(place: &Place, key: &TurnKey, journal: &Journal) -> Answer<()> {
             .and_then(Value::as_str)
             .unwrap_or("")
     };
-    if word("source_hash").is_empty() || word("source_hash") != word("envelope_hash") {
-        let text =
-            "the recorded action of this Turn does not match its signature; restore the exact file";
-        return Err(Refusal::new(ErrorCode::TurnActionMismatch, text));
-    }
-    Ok(())
+    !word("source_hash").is_empty() && word("source_hash") == word("envelope_hash")
 }
 
-fn is_v0(journal: &Journal) -> bool {
+/// True for a journal of the historical form.
+pub fn is_v0(journal: &Journal) -> bool {
     let schema = journal
         .plan()
         .get("turn_envelope")
@@ -309,6 +327,8 @@ pub fn step(
     ),
 ) -> Answer<()> {
     let key = TurnKey::new(loaded.row.turn_key.clone()).ok_or_else(inconsistent)?;
+    // A host runs for long: what it did to the file meanwhile is not written over.
+    check_unchanged(place, &key, &loaded.row)?;
     let mut tx = place.begin(ports, writer)?;
     let events = make(&mut tx)?;
     let mut journal = loaded.journal.clone().ok_or_else(inconsistent)?;
@@ -430,4 +450,10 @@ pub fn check_owner(row: &TurnRow, goal: &GoalId, agent: &AgentId) -> Answer<()> 
         ));
     }
     Ok(())
+}
+
+/// The refusal of a Turn nobody stored.
+pub fn not_found(key: &TurnKey) -> Refusal {
+    let text = "no Turn of this key is stored for this goal and agent; check the key";
+    Refusal::new(ErrorCode::TurnNotFound, text).with("turn_key", key.as_str())
 }

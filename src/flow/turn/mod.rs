@@ -1,5 +1,6 @@
 //! `loopx turn …`: plans, runs, resumes and reads Turns.
 
+pub mod asked;
 pub mod capture;
 pub mod drive;
 pub mod journal_file;

@@ -221,8 +221,12 @@ pub fn refusal(refusal: Refusal, key: Option<&TurnKey>, effects: Effects) -> Ref
         .with("mode", "run_once")
         .with("dry_run", false)
         .with("resume_turn_key", json!(key))
-        .with("effects", effects.to_value())
         .with("quota_slot_spend_count", 0);
+    // A drive that stopped half-way says itself what it did.
+    refusal
+        .details
+        .entry("effects")
+        .or_insert_with(|| effects.to_value());
     if let Some(status) = status {
         refusal = refusal.with("status", status);
     }

@@ -3,17 +3,17 @@
 use serde_json::{Map, Value, json};
 
 use super::plan::TurnAsk;
-use super::{capture, journal_file, run_once};
+use super::{capture, journal_file};
 use crate::contract::digest;
 use crate::contract::error::ErrorCode;
 use crate::contract::ids::{AgentId, GoalId, TurnKey};
 use crate::contract::json;
 use crate::contract::packet::Refusal;
 use crate::contract::turn::PHASES;
-use crate::flow::open::{Answer, Place};
+use crate::flow::open::{self, Answer, Place};
 use crate::flow::ports::Ports;
 use crate::flow::quota;
-use crate::kernel::turn::dispatch::equal;
+use crate::kernel::turn::dispatch::{admit_for_dispatch, equal};
 use crate::kernel::turn::journal::{Journal, Status};
 use crate::kernel::turn::plan::{self, Route};
 use crate::kernel::turn::project;
@@ -21,6 +21,9 @@ use crate::kernel::turn::recover::{self, Recovery};
 use crate::store::journal::turn::TurnRow;
 use crate::store::lock::{Held, TurnJournal};
 use crate::store::private_file;
+
+/// The recorded action does not match its signature.
+const SIGNATURE: &str = "action_signature_mismatch";
 
 /// Whose Turn is read.
 #[derive(Clone, Debug)]
@@ -34,10 +37,10 @@ pub struct Owner {
 /// Reads the original observation of a Turn; it grants no authority and runs no guard.
 pub fn detail(ports: &Ports, owner: &Owner, key: &TurnKey, pointers: &[String]) -> Answer {
     let no_effects = |refusal: Refusal| refusal.with("effects", json!([]));
-    let place = run_once::place_of(ports, &owner.goal).map_err(no_effects)?;
+    let place = open::goal(ports, &owner.goal).map_err(no_effects)?;
     let reader = place
         .reader()?
-        .ok_or_else(|| no_effects(run_once::not_found(key)))?;
+        .ok_or_else(|| no_effects(journal_file::not_found(key)))?;
     let row = match journal_file::find_row(reader.rows(), &owner.goal, &owner.agent, key)
         .map_err(no_effects)?
     {
@@ -47,7 +50,7 @@ pub fn detail(ports: &Ports, owner: &Owner, key: &TurnKey, pointers: &[String]) 
                 ErrorCode::TurnCaptureNotRecorded,
             )));
         }
-        None => return Err(no_effects(run_once::not_found(key))),
+        None => return Err(no_effects(journal_file::not_found(key))),
     };
     let journal = stored_journal(&row);
     let verified =
@@ -101,7 +104,7 @@ pub fn replan_review(
     admitted: Option<&Map<String, Value>>,
 ) -> Answer {
     let no_effects = |refusal: Refusal| refusal.with("effects", json!([]));
-    let place = run_once::place_of(ports, &owner.goal).map_err(no_effects)?;
+    let place = open::goal(ports, &owner.goal).map_err(no_effects)?;
     let missing = || no_effects(capture::refuse(ErrorCode::TurnCaptureMissing));
     let reader = place.reader()?.ok_or_else(missing)?;
     let id = reader_ref.strip_prefix("turn-capture:").unwrap_or("");
@@ -184,7 +187,7 @@ fn writer_gone(ports: &Ports, place: &Place, key: &TurnKey) -> Answer<Option<Hel
 
 /// Looks at a journal as it lies there; what is wrong with it is a finding.
 pub fn inspect(ports: &Ports, owner: &Owner, key: &TurnKey, retry: bool) -> Answer {
-    let place = run_once::place_of(ports, &owner.goal)?;
+    let place = open::goal(ports, &owner.goal)?;
     let _held = writer_gone(ports, &place, key)?;
     let reader = place.reader()?;
     let row = match &reader {
@@ -195,7 +198,7 @@ pub fn inspect(ports: &Ports, owner: &Owner, key: &TurnKey, retry: bool) -> Answ
         .ok()
         .flatten();
     if row.is_none() && bytes.is_none() {
-        return Err(run_once::not_found(key));
+        return Err(journal_file::not_found(key));
     }
     let file = bytes
         .as_deref()
@@ -205,7 +208,7 @@ pub fn inspect(ports: &Ports, owner: &Owner, key: &TurnKey, retry: bool) -> Answ
     let is_equal = match (&row, &bytes) {
         (Some(row), Some(bytes)) => digest::content_digest(bytes).hex() == row.journal_sha256,
         (Some(row), None) => row.journal_sha256.is_empty(),
-        (None, _) => file.as_ref().is_some_and(is_historical),
+        (None, _) => file.as_ref().is_some_and(journal_file::is_v0),
     };
     if !is_equal {
         violations.push("journal_digest_mismatch");
@@ -214,15 +217,26 @@ pub fn inspect(ports: &Ports, owner: &Owner, key: &TurnKey, retry: bool) -> Answ
         let verified = capture::verify(&place, reader.rows(), row, file.as_ref());
         (row.capture_id.as_ref(), verified)
     });
-    let lost = verified
+    let lost = match &verified {
+        Some((_, verified)) => verified.as_ref().err().map(|refusal| refusal.code),
+        None => Some(ErrorCode::TurnCaptureNotRecorded),
+    };
+    let refused = file
         .as_ref()
-        .and_then(|(_, verified)| verified.as_ref().err())
+        .filter(|journal| !journal_file::is_v0(journal))
+        .and_then(|journal| admit_for_dispatch(journal.plan()).err())
         .map(|refusal| refusal.code);
     let recovery = match recovery(file.as_ref(), (&violations, is_equal), retry) {
         Recovery::Continue {
             reinvokes_host: true,
             ..
         } if lost.is_some() => Recovery::Blocked(lost.unwrap_or(ErrorCode::TurnCaptureMissing)),
+        Recovery::Continue {
+            reinvokes_host: true,
+            ..
+        } if refused.is_some() => {
+            Recovery::Blocked(refused.unwrap_or(ErrorCode::TurnActionMismatch))
+        }
         recovery => recovery,
     };
     let mut packet = findings((owner, key), file.as_ref(), (&violations, is_equal));
@@ -246,6 +260,9 @@ fn recovery(
         )
     });
     match file {
+        Some(_) if is_equal && !is_foreign && violations.contains(&SIGNATURE) => {
+            Recovery::Blocked(ErrorCode::TurnActionMismatch)
+        }
         Some(journal) if is_equal && !is_foreign => recover::assess(journal, retry),
         _ => Recovery::Blocked(ErrorCode::JournalInconsistent),
     }
@@ -285,14 +302,6 @@ fn findings(
         "decision_capture": null,
         "effects": [],
     })
-}
-
-fn is_historical(journal: &Journal) -> bool {
-    let schema = journal
-        .plan()
-        .get("turn_envelope")
-        .and_then(|envelope| envelope.get("schema_version"));
-    schema.and_then(Value::as_str) == Some("loopx_turn_envelope_v0")
 }
 
 /// Only words of the order are printed, whatever the file holds.
@@ -351,6 +360,9 @@ fn violations(
         Some(Status::Committed | Status::Stopped) => {}
         Some(_) => found.push("journal_not_terminal"),
     }
+    if !journal_file::has_signature(journal) {
+        found.push(SIGNATURE);
+    }
     found
 }
 
@@ -371,9 +383,9 @@ pub fn managed_step(ports: &Ports, ask: &TurnAsk, key: Option<&TurnKey>) -> Answ
             let reader = live
                 .place
                 .reader()?
-                .ok_or_else(|| run_once::not_found(key))?;
+                .ok_or_else(|| journal_file::not_found(key))?;
             let row = journal_file::find_row(reader.rows(), &ask.question.goal, &agent, key)?
-                .ok_or_else(|| run_once::not_found(key))?;
+                .ok_or_else(|| journal_file::not_found(key))?;
             journal_file::check_file(&live.place, key, &row)?;
             let journal = stored_journal(&row).ok_or_else(journal_file::inconsistent)?;
             after_turn(&journal, fresh)?

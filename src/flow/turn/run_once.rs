@@ -5,11 +5,12 @@
 
 use serde_json::{Value, json};
 
+use super::asked::RunOnce;
 use super::capture;
-use super::drive::{self, Run};
+use super::drive;
 use super::journal_file::{self, Loaded};
 use super::packet::{self, Effects};
-use super::plan::{self, LivePlan, TurnAsk};
+use super::plan::{self, LivePlan};
 use crate::contract::error::ErrorCode;
 use crate::contract::ids::{AgentId, TurnKey};
 use crate::contract::packet::Refusal;
@@ -17,26 +18,13 @@ use crate::contract::settlement::Binding;
 use crate::failpoint::Point;
 use crate::flow::inbox::turn_start;
 use crate::flow::mode::Mode;
-use crate::flow::open::{self, Answer, Place};
+use crate::flow::open::{Answer, Place};
 use crate::flow::ports::Ports;
 use crate::flow::{hooks, quota, settle};
 use crate::kernel::turn::plan::Route;
 use crate::kernel::turn::recover::{self, Recovery};
 use crate::store::lock::{Held, Lane};
 use crate::store::rows::Rows;
-
-/// One execution as it is asked for.
-#[derive(Clone, Debug)]
-pub struct RunOnce {
-    /// The wake and the host.
-    pub ask: TurnAsk,
-    /// The stored Turn to resume.
-    pub resume: Option<TurnKey>,
-    /// Tries a failed Turn again.
-    pub retry: bool,
-    /// How hosts and validators are run.
-    pub run: Run,
-}
 
 /// Previews or executes.
 pub fn run(ports: &Ports, mode: Mode, asked: &RunOnce) -> Answer {
@@ -84,9 +72,9 @@ fn preview_stored(ports: &Ports, asked: &RunOnce, key: &TurnKey) -> Answer {
     let rows = reader
         .as_ref()
         .map(|reader| reader.rows())
-        .ok_or_else(|| not_found(key))?;
-    let row =
-        journal_file::find_row(rows, &place.goal.id, &agent, key)?.ok_or_else(|| not_found(key))?;
+        .ok_or_else(|| journal_file::not_found(key))?;
+    let row = journal_file::find_row(rows, &place.goal.id, &agent, key)?
+        .ok_or_else(|| journal_file::not_found(key))?;
     Ok(json!({
         "ok": true, "schema_version": "loopx_turn_execution_v0", "mode": "run_once", "dry_run": true, "replayed": false,
         "resume_turn_key": key, "status": "preview", "journal_status": row.status, "effects": Effects::default().to_value(),
@@ -187,7 +175,7 @@ fn stored_key(place: &Place, agent: &AgentId, asked: &RunOnce) -> Answer<Option<
         return if is_stored {
             Ok(Some(key.clone()))
         } else {
-            Err(not_found(key))
+            Err(journal_file::not_found(key))
         };
     }
     let (Some(rows), Some(instance)) = (rows, &asked.ask.question.instance) else {
@@ -321,7 +309,7 @@ fn load(place: &Place, agent: &AgentId, key: &TurnKey) -> Answer<Loaded> {
         Some(reader) => journal_file::load(place, reader.rows(), key)?,
         None => None,
     };
-    let loaded = loaded.ok_or_else(|| not_found(key))?;
+    let loaded = loaded.ok_or_else(|| journal_file::not_found(key))?;
     journal_file::check_owner(&loaded.row, &place.goal.id, agent)?;
     Ok(loaded)
 }
@@ -406,7 +394,6 @@ fn go_on(
         drive::Start {
             retries: *retries,
             bound,
-            resumed: asked,
         },
     )?;
     let reader = place.reader()?.ok_or_else(journal_file::inconsistent)?;
@@ -496,15 +483,4 @@ fn not_for_host(made: &LivePlan) -> Value {
         packet["error_code"] = json!(ErrorCode::TurnSourceUnsupportedSemantics);
     }
     packet
-}
-
-/// The refusal of a Turn nobody stored.
-pub fn not_found(key: &TurnKey) -> Refusal {
-    let text = "no Turn of this key is stored for this goal and agent; check the key";
-    Refusal::new(ErrorCode::TurnNotFound, text).with("turn_key", key.as_str())
-}
-
-/// The place of a goal for readers that judge no agent.
-pub fn place_of(ports: &Ports, goal: &crate::contract::ids::GoalId) -> Answer<Place> {
-    open::find(ports, goal)?.ok_or_else(|| open::unknown_goal(goal))
 }

@@ -2,12 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::drive::Run;
+use super::asked::Run;
 use super::journal_file::{self, Loaded};
 use crate::contract::error::ErrorCode;
 use crate::contract::ids::TurnKey;
 use crate::contract::packet::Refusal;
 use crate::contract::settlement::{Binding, SettlementIdentity};
+use crate::contract::todo::Status;
 use crate::contract::turn::failure::FailureKind;
 use crate::contract::turn::result::{HostResult, MAX_BYTES, ResultKind};
 use crate::failpoint::Point;
@@ -221,6 +222,15 @@ pub fn completion(
         Continuation::NoFollowup => (Continuation::ActiveGoal, true),
         other => (other, false),
     }))
+}
+
+/// True when the bound todo is done.
+pub fn is_done(rows: Rows<'_>, identity: &SettlementIdentity) -> Answer<bool> {
+    let Some(todo) = identity.binding.todo() else {
+        return Ok(false);
+    };
+    let stored = rows.todo(&identity.goal, todo)?;
+    Ok(stored.is_some_and(|stored| stored.todo.status() == Status::Done))
 }
 
 /// The business content of a host result.

@@ -5,10 +5,13 @@ use serde_json::{Value, json};
 
 use super::cooldown::Cooldown;
 use super::policy::QuotaState;
-use super::snapshot::{Question, Snapshot, shell_line};
+use super::snapshot::{Owed, Question, Snapshot, shell_line};
 use super::user::{self, UserSide};
 use super::verdict::{Row, Verdict};
 use crate::contract::settlement::{Binding, SettlementIdentity};
+
+/// Work goes on while the user is shown what is open.
+const USER_NOTICE: &str = "bounded_delivery_with_user_notice";
 
 /// The three channels of one decision.
 #[derive(Clone, Debug)]
@@ -45,7 +48,7 @@ impl Interaction {
         let spends_now = verdict.row == Row::UnsettledRecovery
             || (snapshot.turn.is_written_back && !snapshot.turn.is_settled);
         let mut interaction = Self {
-            mode: mode(verdict, &side, is_quiet),
+            mode: mode((snapshot, verdict), &side, is_quiet),
             action_required,
             must_attempt,
             delivery_allowed,
@@ -95,7 +98,13 @@ impl Interaction {
 
     fn user_channel(&self, snapshot: &Snapshot, verdict: &Verdict) -> Value {
         if !self.action_required {
-            return json!({"action_required": false, "notify": "DONT_NOTIFY", "max_items": 3, "actions": []});
+            let mut channel = json!({"action_required": false, "notify": "DONT_NOTIFY", "max_items": 3, "actions": []});
+            // Spec 6.3 row 3e: an open item that blocks nothing is shown beside the work; 6.4 notifies for none.
+            if self.mode == USER_NOTICE {
+                channel["actions"] = json!(user::actions(snapshot, verdict.quota));
+                channel["non_blocking"] = json!(true);
+            }
+            return channel;
         }
         json!({
             "action_required": true,
@@ -114,7 +123,11 @@ fn is_gate_row(verdict: &Verdict) -> bool {
 }
 
 /// The mode: the row's own, unless the user has to act as well.
-fn mode(verdict: &Verdict, side: &UserSide, is_quiet: bool) -> &'static str {
+fn mode(
+    (snapshot, verdict): (&Snapshot, &Verdict),
+    side: &UserSide,
+    is_quiet: bool,
+) -> &'static str {
     let own = verdict.row.columns().mode;
     let stands = matches!(
         verdict.row,
@@ -125,6 +138,9 @@ fn mode(verdict: &Verdict, side: &UserSide, is_quiet: bool) -> &'static str {
             | Row::GateFallback
             | Row::UnsettledRecovery
     );
+    if verdict.row == Row::NormalRun && !side.requires_action && user::has_open(snapshot) {
+        return USER_NOTICE;
+    }
     if stands || !side.requires_action {
         return own;
     }
@@ -140,7 +156,7 @@ fn mode(verdict: &Verdict, side: &UserSide, is_quiet: bool) -> &'static str {
         {
             own
         }
-        (false, true) => "bounded_delivery_with_user_notice",
+        (false, true) => USER_NOTICE,
         (false, false) if side.notify_gate || verdict.quota == QuotaState::OperatorGate => {
             "user_gate"
         }
@@ -200,7 +216,7 @@ fn next_commands(snapshot: &Snapshot, question: &Question, verdict: &Verdict) ->
             let command = command.and_then(Value::as_str).map(str::to_owned);
             command.into_iter().collect()
         }
-        Row::UnsettledRecovery => verdict.owed.iter().map(neutral_owed_command).collect(),
+        Row::UnsettledRecovery => verdict.owed.iter().map(recovery_command).collect(),
         Row::OperatorGate => {
             let gates = snapshot.goal.missing_gates.iter().take(1);
             let approve = "loopx operator-gate --goal-id {} --gate {} --decision approve";
@@ -247,10 +263,13 @@ pub fn owed_command(question: &Question, owed: &SettlementIdentity) -> String {
     shell_line(&question.places.argv(&owed_words(owed)))
 }
 
-/// The same command for whoever stands in the project: public packets name no path.
-fn neutral_owed_command(owed: &SettlementIdentity) -> String {
+/// The same command for whoever stands in the project: public packets name no path. A lost receipt is repaired first.
+fn recovery_command(owed: &Owed) -> String {
+    if owed.lacks_receipt {
+        return "loopx doctor --execute".to_owned();
+    }
     let mut argv = words(&["loopx"]);
-    argv.extend(words(&owed_words(owed)));
+    argv.extend(words(&owed_words(&owed.identity)));
     shell_line(&argv)
 }
 

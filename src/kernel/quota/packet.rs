@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::cooldown::Cooldown;
 use super::interaction::{self, Interaction};
 use super::policy::{self, QuotaState};
-use super::snapshot::{Question, Snapshot};
+use super::snapshot::{Owed, Question, Snapshot};
 use super::summary;
 use super::user::{self, UserSide};
 use super::verdict::{Row, Verdict};
@@ -37,10 +37,10 @@ pub fn build(snapshot: &Snapshot, question: &Question) -> Result<Decision, Box<R
     user_gate(&mut packet, snapshot, question, &verdict);
     work(&mut packet, snapshot, question, &verdict);
     packet.insert("interaction_contract".to_owned(), interaction.to_value());
-    if let Some(owed) = &verdict.owed {
+    if let Some(owed) = verdict.owed.as_ref().filter(|owed| !owed.lacks_receipt) {
         packet.insert(
             "settlement_owed".to_owned(),
-            settlement_owed(question, owed),
+            settlement_owed(question, &owed.identity),
         );
     }
     Ok(Decision {
@@ -391,14 +391,20 @@ fn intent_facts(packet: &mut Map<String, Value>, intent: &Map<String, Value>) {
     );
 }
 
-fn unsettled(owed: &SettlementIdentity) -> Value {
+fn unsettled(owed: &Owed) -> Value {
+    let missing: &[&str] = if owed.lacks_receipt {
+        &["durable_writeback_receipt", "quota_spend_receipt"]
+    } else {
+        &["quota_spend_receipt"]
+    };
+    let owed = &owed.identity;
     json!({
         "schema_version": "unsettled_host_turn_recovery_v0",
         "prior_turn_instance_id": owed.instance,
         "binding_kind": owed.binding.kind(),
         "binding_id": owed.binding.id(),
         "effect_id": owed.effect_id(),
-        "missing_receipts": ["quota_spend_receipt"],
+        "missing_receipts": missing,
         "repair": "resume_prior_turn",
     })
 }

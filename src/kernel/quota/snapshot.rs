@@ -55,7 +55,7 @@ pub struct Snapshot {
     /// What is known about the Turn instance of the question.
     pub turn: TurnFacts,
     /// The newest earlier Turn that owes its spend.
-    pub owed: Option<SettlementIdentity>,
+    pub owed: Option<Owed>,
     /// The admitted capability intent that comes first.
     pub intent: Option<Map<String, Value>>,
 }
@@ -69,6 +69,15 @@ pub struct Spent {
     pub spends: i64,
     /// Corrections.
     pub voids: i64,
+}
+
+/// A Turn that is written back and not settled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owed {
+    /// The Turn.
+    pub identity: SettlementIdentity,
+    /// True when the event of its writeback is gone and has to be repaired before anything is spent.
+    pub lacks_receipt: bool,
 }
 
 /// What is stored about one Turn instance.

@@ -4,7 +4,7 @@ use super::frontier::open_gates;
 use super::policy::QuotaState;
 use super::snapshot::Snapshot;
 use crate::contract::goal::WaitingOn;
-use crate::contract::todo::Todo;
+use crate::contract::todo::{Status, Todo};
 
 /// Open todos a prompt names one by one.
 const PROMPT_TODOS: usize = 100;
@@ -51,6 +51,12 @@ impl UserSide {
             requires_action,
         }
     }
+}
+
+/// True when the user has something open, whether or not it holds anything up.
+pub fn has_open(snapshot: &Snapshot) -> bool {
+    let mut todos = snapshot.user_todos.iter();
+    todos.any(|todo| todo.status() == Status::Open)
 }
 
 /// The one question the user is asked.

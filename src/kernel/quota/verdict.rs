@@ -4,11 +4,11 @@
 
 use super::frontier::{Frontier, Hold, missing_capabilities, open_gates};
 use super::policy::{self, QuotaState};
-use super::snapshot::{Question, Snapshot};
+use super::snapshot::{Owed, Question, Snapshot};
 use crate::contract::error::ErrorCode;
 use crate::contract::ids::ReplanObligationId;
 use crate::contract::packet::Refusal;
-use crate::contract::settlement::{Binding, SettlementIdentity};
+use crate::contract::settlement::Binding;
 use crate::contract::todo::{Status, Todo};
 use crate::kernel::replan::{self, Obligation};
 
@@ -26,7 +26,7 @@ pub struct Verdict {
     /// The capabilities the chosen todo lacks.
     pub missing_capabilities: Vec<String>,
     /// The earlier Turn that owes its spend.
-    pub owed: Option<SettlementIdentity>,
+    pub owed: Option<Owed>,
     /// True when an open gate was passed over for another todo, or the user is asked beside the work.
     pub is_gate_bypassed: bool,
 }

@@ -55,6 +55,29 @@ impl Rows<'_> {
         self.one_vision(sql, params![goal.as_str(), agent.as_str(), generated_at])
     }
 
+    /// The newest vision an agent had before an instant, open or not.
+    pub fn vision_before(
+        &self,
+        goal: &GoalId,
+        agent: &AgentId,
+        instant: Timestamp,
+    ) -> Result<Option<Vision>, StoreError> {
+        let sql =
+            "SELECT body_json FROM visions WHERE goal_id=?1 AND agent_id=?2 ORDER BY revision DESC";
+        let mut statement = self.0.prepare(sql)?;
+        let rows = statement.query_map(params![goal.as_str(), agent.as_str()], |row| {
+            row.get::<_, String>(0)
+        })?;
+        for text in rows {
+            let vision = Vision::stored(object(&text?)?);
+            let at = vision.generated_at().and_then(Timestamp::parse);
+            if at.is_some_and(|at| at < instant) {
+                return Ok(Some(vision));
+            }
+        }
+        Ok(None)
+    }
+
     /// True when the current vision of any agent is open.
     pub fn has_open_vision(&self, goal: &GoalId) -> Result<bool, StoreError> {
         let sql = "SELECT body_json,MAX(revision) FROM visions WHERE goal_id=?1 GROUP BY agent_id";

@@ -264,3 +264,23 @@ fn an_admission_is_bound_once_upgraded_once_and_then_replayed() {
         )
         .refused("heartbeat_receipt_identity_conflict");
 }
+
+#[test]
+fn an_open_user_item_that_blocks_nothing_is_shown_beside_the_work_and_notifies_nobody() {
+    let (world, _) = World::with_todo();
+    let add = ["todo", "add", "--goal-id", GOAL, "--role", "user"];
+    let look = ["--task-class", "user_action", "--text", "Look at it"];
+    world.run(&[&add[..], &look].concat()).packet();
+    let packet = world.decide(&[]);
+    assert_eq!(packet["effective_action"], "normal_run");
+    let contract = &packet["interaction_contract"];
+    assert_eq!(contract["mode"], "bounded_delivery_with_user_notice");
+    assert_eq!(contract["cli_channel"]["spend_after_validation"], true);
+    let user = &contract["user_channel"];
+    assert_eq!(user["action_required"], false);
+    assert_eq!(user["notify"], "DONT_NOTIFY");
+    assert_eq!(user["actions"][0], "Look at it");
+    assert_eq!(user["non_blocking"], true);
+    assert_eq!(packet["requires_user_action"], false);
+    assert_eq!(world.turn("turn-1").packet()["status"], "committed");
+}

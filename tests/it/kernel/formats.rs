@@ -53,6 +53,19 @@ fn resume(sandbox: &Sandbox) -> crate::support::Run<'_> {
     ])
 }
 
+fn inspect<'a>(sandbox: &'a Sandbox, more: &[&str]) -> crate::support::Run<'a> {
+    let key = format!("sha256:{KEY}");
+    let head = [
+        "turn",
+        "inspect-journal",
+        "--goal-id",
+        "old-goal",
+        "--agent-id",
+        "lane-a",
+    ];
+    sandbox.loopx([&head[..], &["--turn-key", &key], more].concat())
+}
+
 fn changed(change: impl FnOnce(&mut Value)) -> String {
     let mut journal: Value = serde_json::from_str(RECORDED).expect("the fixture");
     change(&mut journal);
@@ -120,6 +133,17 @@ fn a_historical_turn_that_needs_its_host_or_lost_its_signature_is_refused() {
         resume(&forged).refusal()["error_code"],
         "turn_action_mismatch"
     );
+    let found = inspect(&forged, &[]).packet();
+    assert_eq!(found["decision"], "replay_blocked");
+    assert_eq!(found["violations"][0], "action_signature_mismatch");
+    let decision = &found["recovery_decision"];
+    assert_eq!(decision["action"], "blocked");
+    assert_eq!(decision["reason"], "turn_action_mismatch");
+    let found = inspect(&needs_host, &["--retry-failed-turn"]).packet();
+    let decision = &found["recovery_decision"];
+    assert_eq!(decision["reason"], "turn_capture_not_recorded");
+    let sound = inspect(&old_goal(RECORDED), &[]).packet();
+    assert_eq!(sound["decision"], "replay_legal");
 }
 
 #[test]

@@ -3,7 +3,9 @@
 mod crash;
 mod decisions;
 mod formats;
+mod halves;
 mod large;
+mod meddling;
 mod race;
 mod refresh;
 mod registry;
