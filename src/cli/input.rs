@@ -1,6 +1,5 @@
 //! Reading one JSON document named on the command line.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -9,11 +8,15 @@ use serde_json::Value;
 use crate::contract::error::ErrorCode;
 use crate::contract::json::{self, JsonFault};
 use crate::contract::packet::Refusal;
+use crate::workspace::input;
 
 /// Reads one JSON object from a file, or from standard input for `-`. `~/` stands for HOME.
 pub(super) fn json_object(source: &Path) -> Result<Value, Refusal> {
-    let bytes = read_bounded(source).map_err(|_| {
-        unreadable("the input file could not be read; check that it exists and is readable")
+    let bytes = read_bounded(source).map_err(|error| match error.kind() {
+        io::ErrorKind::TimedOut => {
+            unreadable("nobody wrote to the input pipe; start its writer, or name a file")
+        }
+        _ => unreadable("the input file could not be read; check that it exists and is readable"),
     })?;
     if bytes.len() as u64 > json::MAX_INPUT_BYTES {
         return Err(unreadable(
@@ -29,8 +32,8 @@ pub(super) fn json_object(source: &Path) -> Result<Value, Refusal> {
 }
 
 fn read_bounded(source: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
     if source == Path::new("-") {
+        let mut bytes = Vec::new();
         io::stdin()
             .lock()
             .take(json::MAX_INPUT_BYTES + 1)
@@ -38,10 +41,7 @@ fn read_bounded(source: &Path) -> io::Result<Vec<u8>> {
         return Ok(bytes);
     }
     let expanded = crate::workspace::env::expand_home(source);
-    File::open(expanded)?
-        .take(json::MAX_INPUT_BYTES + 1)
-        .read_to_end(&mut bytes)?;
-    Ok(bytes)
+    input::read_bounded(&expanded, json::MAX_INPUT_BYTES + 1)
 }
 
 fn unreadable(message: &str) -> Refusal {

@@ -3,7 +3,6 @@
 //! The file is a `periodic_report_project_progress_projection_v0`. Whatever is wrong with it makes
 //! the source fail by name; the report then stands on its other sources.
 
-use std::fs::File;
 use std::io::Read as _;
 use std::path::PathBuf;
 
@@ -15,6 +14,7 @@ use crate::contract::periodic_report::source::SourceResult;
 use crate::contract::public_safety;
 use crate::contract::time::Timestamp;
 use crate::port::source::{SourceAdapter, SourceReading, SourceScope};
+use crate::workspace::input;
 
 const IDENTITY: (&str, &str) = ("project_progress", "validated_project_progress");
 
@@ -50,11 +50,10 @@ fn read_bounded(path: &std::path::Path) -> Option<Vec<u8>> {
             .lock()
             .take(json::MAX_INPUT_BYTES + 1)
             .read_to_end(&mut bytes),
-        false if !std::fs::metadata(path).ok()?.is_file() => return None,
-        false => File::open(path)
-            .ok()?
-            .take(json::MAX_INPUT_BYTES + 1)
-            .read_to_end(&mut bytes),
+        false => {
+            bytes = input::read_bounded(path, json::MAX_INPUT_BYTES + 1).ok()?;
+            Ok(0)
+        }
     };
     read.ok()
         .filter(|_| bytes.len() as u64 <= json::MAX_INPUT_BYTES)

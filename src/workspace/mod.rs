@@ -3,6 +3,7 @@
 pub mod contained;
 pub mod entrypoint;
 pub mod env;
+pub mod input;
 mod locate;
 pub mod scratch;
 pub mod zone;

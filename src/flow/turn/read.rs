@@ -204,14 +204,14 @@ pub fn inspect(ports: &Ports, owner: &Owner, key: &TurnKey, retry: bool) -> Answ
         .as_deref()
         .and_then(|bytes| json::parse_object(bytes).ok())
         .map(Journal::stored);
-    let mut violations = violations(owner, key, row.as_ref(), file.as_ref());
+    let mut found = violations(owner, key, row.as_ref(), file.as_ref());
     let is_equal = match (&row, &bytes) {
         (Some(row), Some(bytes)) => digest::content_digest(bytes).hex() == row.journal_sha256,
         (Some(row), None) => row.journal_sha256.is_empty(),
         (None, _) => file.as_ref().is_some_and(journal_file::is_v0),
     };
     if !is_equal {
-        violations.push("journal_digest_mismatch");
+        found.push("journal_digest_mismatch");
     }
     let verified = reader.as_ref().zip(row.as_ref()).map(|(reader, row)| {
         let verified = capture::verify(&place, reader.rows(), row, file.as_ref());
@@ -221,25 +221,9 @@ pub fn inspect(ports: &Ports, owner: &Owner, key: &TurnKey, retry: bool) -> Answ
         Some((_, verified)) => verified.as_ref().err().map(|refusal| refusal.code),
         None => Some(ErrorCode::TurnCaptureNotRecorded),
     };
-    let refused = file
-        .as_ref()
-        .filter(|journal| !journal_file::is_v0(journal))
-        .and_then(|journal| admit_for_dispatch(journal.plan()).err())
-        .map(|refusal| refusal.code);
-    let recovery = match recovery(file.as_ref(), (&violations, is_equal), retry) {
-        Recovery::Continue {
-            reinvokes_host: true,
-            ..
-        } if lost.is_some() => Recovery::Blocked(lost.unwrap_or(ErrorCode::TurnCaptureMissing)),
-        Recovery::Continue {
-            reinvokes_host: true,
-            ..
-        } if refused.is_some() => {
-            Recovery::Blocked(refused.unwrap_or(ErrorCode::TurnActionMismatch))
-        }
-        recovery => recovery,
-    };
-    let mut packet = findings((owner, key), file.as_ref(), (&violations, is_equal));
+    let recovery = recovery(file.as_ref(), (&found, is_equal), retry);
+    let recovery = unless_refused(recovery, file.as_ref(), lost);
+    let mut packet = findings((owner, key), file.as_ref(), (&found, is_equal));
     packet["recovery_decision"] = recovery.to_value(retry);
     packet["decision_capture"] = json!(verified.map(|(id, verified)| {
         json!({"present": id.is_some(), "valid": verified.is_ok(), "capture_id": id})
@@ -265,6 +249,29 @@ fn recovery(
         }
         Some(journal) if is_equal && !is_foreign => recover::assess(journal, retry),
         _ => Recovery::Blocked(ErrorCode::JournalInconsistent),
+    }
+}
+
+/// A host would run again only with its capture and over a plan that agrees with itself.
+fn unless_refused(recovery: Recovery, file: Option<&Journal>, lost: Option<ErrorCode>) -> Recovery {
+    let needs_host = matches!(
+        recovery,
+        Recovery::Continue {
+            reinvokes_host: true,
+            ..
+        }
+    );
+    if !needs_host {
+        return recovery;
+    }
+    let disagrees = || {
+        let journal = file.filter(|journal| !journal_file::is_v0(journal))?;
+        let refusal = admit_for_dispatch(journal.plan()).err()?;
+        Some(refusal.code)
+    };
+    match lost.or_else(disagrees) {
+        Some(code) => Recovery::Blocked(code),
+        None => recovery,
     }
 }
 

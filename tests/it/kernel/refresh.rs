@@ -269,3 +269,22 @@ fn half_of_an_effect_is_an_unknown_outcome_and_never_an_internal_error() {
     let code = settle().refusal()["error_code"].clone();
     assert_ne!(code, "internal_error");
 }
+
+#[test]
+fn a_pipe_nobody_writes_to_ends_the_command_and_one_that_is_written_to_is_read() {
+    let (world, _) = admitted();
+    let pipe = world.sandbox.project().join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    let head = ["refresh-state", "--goal-id", GOAL, "--agent-id", "lane-a"];
+    let refresh = || world.run(&[&head[..], &["--agent-vision-json", "pipe"]].concat());
+    refresh().refused("input_unreadable");
+    let target = pipe.clone();
+    let writer = std::thread::spawn(move || {
+        std::fs::write(
+            target,
+            r#"{"state":"open","vision_patch":{"vision_summary":"All of it"}}"#,
+        )
+    });
+    assert_eq!(refresh().packet()["agent_vision"]["state"], "open");
+    writer.join().expect("a writer").expect("was read");
+}
