@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::stream::{EventKey, StreamCode, StreamStatus};
+use crate::contract::channel::ids::RouteKey;
 use crate::contract::channel::outcome::ExternalWriteOutcome;
 use crate::contract::time::Timestamp;
 
@@ -34,9 +35,34 @@ pub struct SourceHealth {
     pub reconnects: u32,
 }
 
+/// A route whose inbox cannot be used, and what it missed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DamagedRoute {
+    pub route_key: String,
+    pub error_code: String,
+    pub unstored_since: Timestamp,
+    pub unstored_event_count: u64,
+}
+
+impl DamagedRoute {
+    fn read(value: &Value) -> Option<Self> {
+        let word = |name: &str| value.get(name)?.as_str().filter(|text| text.len() <= 80);
+        let code = ["store_corrupt", "schema_unsupported"]
+            .into_iter()
+            .find(|code| word("error_code") == Some(code))?;
+        Some(Self {
+            route_key: RouteKey::new(word("route_key")?)?.as_str().to_owned(),
+            error_code: code.to_owned(),
+            unstored_since: word("unstored_since").and_then(Timestamp::parse)?,
+            unstored_event_count: value.get("unstored_event_count")?.as_u64()?,
+        })
+    }
+}
+
 /// The result of a run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct RunResult {
+    pub damaged: Vec<DamagedRoute>,
     pub has_routes: bool,
     pub budget_spent: bool,
     pub health: SourceHealth,
@@ -83,6 +109,8 @@ impl RunResult {
             "captured_count": counts.captured_count,
             "route_count": self.routes,
             "routed_route_count": self.routed_routes,
+            "damaged_route_count": self.damaged.len(),
+            "unstored_event_count": self.damaged.iter().map(|route| route.unstored_event_count).sum::<u64>(),
             "multi_chat_routing": self.routes > 1,
             "reply_context_verified_count": counts.reply_context_verified_count,
             "reply_to_bot_count": counts.reply_to_bot_count,
@@ -136,6 +164,7 @@ pub struct SourceStatus {
     pub consumer_pids: Vec<(EventKey, Vec<u32>)>,
     pub route_count: usize,
     pub disabled_route_count: usize,
+    pub damaged: Vec<DamagedRoute>,
     /// Everything that arrived before is stored.
     pub drained_at: Timestamp,
     pub updated_at: Timestamp,
@@ -165,6 +194,7 @@ impl SourceStatus {
             "consumer_pids": pids,
             "route_count": self.route_count,
             "disabled_route_count": self.disabled_route_count,
+            "damaged_routes": self.damaged,
             "drained_at": self.drained_at,
             "updated_at": self.updated_at,
             "private_content_returned": false,
@@ -182,6 +212,7 @@ pub struct SeenStatus {
     pub last_event_at: Option<String>,
     pub updated_at: Option<Timestamp>,
     pub drained_at: Option<Timestamp>,
+    pub damaged: Vec<DamagedRoute>,
     pub consumer_pids: Vec<(EventKey, u32)>,
 }
 
@@ -227,6 +258,13 @@ impl SeenStatus {
                 .get("drained_at")
                 .and_then(Value::as_str)
                 .and_then(Timestamp::parse),
+            damaged: value
+                .get("damaged_routes")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .filter_map(DamagedRoute::read)
+                .collect(),
             consumer_pids: consumer_pids.collect(),
         }
     }
@@ -260,6 +298,12 @@ mod tests {
             consumer_pids: vec![(EventKey::Message, vec![7, 8])],
             route_count: 1,
             disabled_route_count: 0,
+            damaged: vec![DamagedRoute {
+                route_key: "alpha".to_owned(),
+                error_code: "store_corrupt".to_owned(),
+                unstored_since: Timestamp::from_unix(1_785_000_000).expect("instant"),
+                unstored_event_count: 2,
+            }],
             drained_at: Timestamp::from_unix(1_785_000_000).expect("instant"),
             updated_at: Timestamp::from_unix(1_785_000_000).expect("instant"),
         };
@@ -272,6 +316,7 @@ mod tests {
             seen.consumer_pids,
             vec![(EventKey::Message, 7), (EventKey::Message, 8)]
         );
+        assert_eq!(seen.damaged, status.damaged);
         assert!(!seen.is_stale(status.updated_at.plus_seconds(90).expect("instant")));
         assert!(seen.is_stale(status.updated_at.plus_seconds(91).expect("instant")));
     }

@@ -91,9 +91,9 @@ impl Backlog {
     /// Stores until the end, and gives back what counted.
     pub(super) fn work<'a>(&self, mut capture: Capture<'a>) -> Capture<'a> {
         let pause = |duration| self.pause(duration);
-        while let Some(event) = self.next() {
+        while let Some((arrival, event)) = self.next() {
             loop {
-                match capture.take(event.clone(), &pause) {
+                match capture.take((event.clone(), arrival.at), &pause) {
                     Ok(spoke) => {
                         self.stored(spoke);
                         break;
@@ -111,7 +111,7 @@ impl Backlog {
         capture
     }
 
-    fn next(&self) -> Option<Value> {
+    fn next(&self) -> Option<(Arrival, Value)> {
         let mut state = self.state();
         loop {
             if state.is_abandoned {
@@ -119,7 +119,7 @@ impl Backlog {
             }
             if let Some((arrival, event)) = state.waiting.pop_front() {
                 state.current = Some(arrival);
-                return Some(event);
+                return Some((arrival, event));
             }
             if state.is_closed {
                 return None;
@@ -166,7 +166,7 @@ mod tests {
     fn an_event_counts_as_unstored_until_it_is_stored() {
         let backlog = Backlog::default();
         assert!(backlog.put(arrival(1), Value::Null) && backlog.put(arrival(2), Value::Null));
-        assert_eq!(backlog.next(), Some(Value::Null));
+        assert_eq!(backlog.next(), Some((arrival(1), Value::Null)));
         assert_eq!(backlog.oldest(), Some(arrival(1)));
         backlog.stored(true);
         assert_eq!(backlog.oldest(), Some(arrival(2)));
@@ -178,7 +178,7 @@ mod tests {
         let backlog = Backlog::default();
         backlog.put(arrival(1), Value::Null);
         backlog.close(false);
-        assert_eq!(backlog.next(), Some(Value::Null));
+        assert_eq!(backlog.next(), Some((arrival(1), Value::Null)));
         backlog.stored(false);
         assert_eq!(
             (backlog.next(), backlog.oldest(), backlog.heard()),

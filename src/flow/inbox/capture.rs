@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use crate::contract::channel::ids::ProfileName;
 use crate::contract::inbox::run_packet::RunCounts;
+use crate::contract::time::Timestamp;
 use crate::flow::inbox::context::{BoundCollector, BoundInbox};
+use crate::flow::inbox::damage::Damage;
 use crate::flow::inbox::error::InboxError;
 use crate::flow::inbox::ingest::store_batch;
 use crate::flow::inbox::live_context::{Looked, Lookup, OwnApp};
@@ -15,9 +17,13 @@ use crate::kernel::inbox::ingest;
 use crate::port::channel::ChannelProvider;
 use crate::store::inbox::{Exporter, Inbox};
 
+/// A message is this much older than its arrival at most, in seconds.
+const LATE: i64 = 120;
+
 /// Stores what the stream brings.
 pub(super) struct Capture<'a> {
     routes: Vec<(&'a BoundInbox, Inbox)>,
+    damage: &'a Damage,
     channel: &'a dyn ChannelProvider,
     profile: ProfileName,
     own: OwnApp,
@@ -27,7 +33,7 @@ pub(super) struct Capture<'a> {
 
 impl<'a> Capture<'a> {
     pub(super) fn new(
-        collector: &'a BoundCollector,
+        (collector, damage): (&'a BoundCollector, &'a Damage),
         channel: &'a dyn ChannelProvider,
         profile: ProfileName,
     ) -> Result<Self, InboxError> {
@@ -37,6 +43,7 @@ impl<'a> Capture<'a> {
             .collect::<Result<Vec<_>, InboxError>>()?;
         Ok(Self {
             routes,
+            damage,
             channel,
             profile,
             own: OwnApp::default(),
@@ -45,10 +52,11 @@ impl<'a> Capture<'a> {
         })
     }
 
-    /// Takes one event; true when one of our routes was spoken to.
+    /// Takes one event; true when one of our routes was spoken to. A route whose inbox is damaged holds up no other: its event is counted
+    /// and lies in a known hole.
     pub(super) fn take(
         &mut self,
-        event: Value,
+        (event, at): (Value, Timestamp),
         pause: &dyn Fn(Duration),
     ) -> Result<bool, InboxError> {
         let chat = event["chat_id"].as_str();
@@ -57,6 +65,27 @@ impl<'a> Capture<'a> {
             own.is_some() && own == chat
         });
         let Some(index) = found else { return Ok(false) };
+        match self.store(index, event, pause) {
+            Err(InboxError::Store(error)) => {
+                let key = self.routes[index]
+                    .0
+                    .route_key()
+                    .map_or("", |key| key.as_str());
+                self.damage
+                    .note(key, at.plus_seconds(-LATE).unwrap_or(at), error)?;
+                self.damage.count(key);
+                Ok(true)
+            }
+            other => other,
+        }
+    }
+
+    fn store(
+        &mut self,
+        index: usize,
+        event: Value,
+        pause: &dyn Fn(Duration),
+    ) -> Result<bool, InboxError> {
         let (route, store) = &self.routes[index];
         let Some(configured) = route.route.as_ref() else {
             return Ok(false);

@@ -23,6 +23,7 @@ use crate::flow::inbox::ack::claim;
 use crate::flow::inbox::backlog::Backlog;
 use crate::flow::inbox::capture::Capture;
 use crate::flow::inbox::context::{BoundCollector, ContextArgs, Desk, Located};
+use crate::flow::inbox::damage::Damage;
 use crate::flow::inbox::error::InboxError;
 use crate::flow::inbox::hole::Holes;
 use crate::flow::inbox::lane::{Lane, Member};
@@ -67,8 +68,12 @@ pub fn run(
     let _held = state.lock_run(&claim("collector-run", &now))?;
     // The file is a report: one that cannot be read stops nobody, and the newest stored event is the sign of life then.
     let seen = state.read_status().unwrap_or_default();
-    let holes = Holes::new(&collector)?;
+    let damage = Damage::default();
+    let holes = Holes::new(&collector, &damage)?;
     holes.open_since(seen.as_ref(), desk.now)?;
+    if holes.is_all_damaged() {
+        return Err(first_damage(&collector));
+    }
     let cwd = state
         .working_folder()
         .map_err(crate::store::StoreError::write)?;
@@ -76,13 +81,14 @@ pub fn run(
     let mut streams = providers.streams(program.clone(), profile.clone(), cwd);
     let channel = providers.channel(program);
     let backlog = Backlog::default();
-    let capture = Capture::new(&collector, channel.as_ref(), profile)?;
+    let capture = Capture::new((&collector, &damage), channel.as_ref(), profile)?;
     let mut run = Run {
         collector: &collector,
         located: &located,
         request,
         state: &state,
         holes,
+        damage: &damage,
         streams: streams.as_mut(),
         chats: chats(&collector),
         backlog: &backlog,
@@ -128,6 +134,14 @@ fn health_at_start(seen: Option<&SeenStatus>) -> SourceHealth {
     }
 }
 
+/// No route can be used: the run ends as any command on such an inbox does.
+fn first_damage(collector: &BoundCollector) -> InboxError {
+    let broken = collector
+        .enabled()
+        .find_map(|route| route.store().ok()?.check().err());
+    broken.map_or(InboxFault::NoEnabledRoute.into(), InboxError::from)
+}
+
 fn check(desk: &Desk<'_>, collector: &BoundCollector) -> Result<ProfileName, InboxError> {
     if !collector.config.enabled {
         return Err(InboxFault::CollectorDisabled.into());
@@ -165,7 +179,8 @@ pub(super) struct Run<'a> {
     pub(super) located: &'a Located,
     pub(super) request: &'a RunRequest<'a>,
     pub(super) state: &'a CollectorState,
-    pub(super) holes: Holes,
+    pub(super) holes: Holes<'a>,
+    damage: &'a Damage,
     pub(super) streams: &'a mut dyn EventStreams,
     pub(super) chats: Vec<ChatId>,
     pub(super) backlog: &'a Backlog,
@@ -422,6 +437,7 @@ impl Run<'_> {
             if !self.is_configured() && !self.stopping {
                 self.end_all(StreamStatus::ConfigurationRemoved);
             }
+            self.holes.look_at_damage(self.now())?;
             self.write_status(true)?;
         }
         Ok(())
@@ -542,6 +558,7 @@ impl Run<'_> {
             consumer_pids: pids.collect(),
             route_count: self.collector.routes.len(),
             disabled_route_count: self.collector.disabled_keys().len(),
+            damaged: self.damage.list(),
             drained_at: oldest.map_or(sign, |oldest| oldest.at.min(sign)),
             updated_at: sign,
         };
@@ -552,6 +569,7 @@ impl Run<'_> {
 
     fn result(&self, capture: &Capture<'_>) -> RunResult {
         RunResult {
+            damaged: self.damage.list(),
             has_routes: self.collector.config.has_routes,
             budget_spent: self.budget_spent,
             health: self.health,

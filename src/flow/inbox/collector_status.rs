@@ -11,11 +11,13 @@ use crate::contract::inbox::run_packet::SeenStatus;
 use crate::contract::inbox::words;
 use crate::contract::time::Timestamp;
 use crate::flow::inbox::context::{BoundCollector, BoundInbox, ContextArgs, Desk, Located};
+use crate::flow::inbox::damage;
 use crate::flow::inbox::error::InboxError;
 use crate::flow::inbox::ports::Providers;
 use crate::flow::inbox::service::installed_path;
 use crate::kernel::inbox::gaps;
 use crate::port::supervisor::ServiceSupervisor;
+use crate::store::StoreError;
 use crate::store::document::collector_state::CollectorState;
 use crate::store::document::history_cursor::HistoryCursorFile;
 use crate::workspace::scratch;
@@ -40,13 +42,18 @@ pub fn run(
         (true, None) => Some(false),
         (false, _) => None,
     };
-    let evidence = Evidence::of(&collector)?;
+    let evidence = Evidence::of(&collector, &seen)?;
     let is_stale = seen.is_stale(desk.now);
     // A consumer that was never ready says nothing yet, least of all that its source is healthy.
     let is_starting = seen.running && seen.stream_status.as_deref() == Some("starting");
     let says_unhealthy = !is_stale && (seen.source_healthy == Some(false) || is_starting);
-    let healthy =
-        config.enabled && program && installed && active && bus != Some(false) && !says_unhealthy;
+    let healthy = config.enabled
+        && program
+        && installed
+        && active
+        && bus != Some(false)
+        && !says_unhealthy
+        && evidence.damaged.is_empty();
     let mut packet = json!({
         "ok": true,
         "schema_version": words::COLLECTOR_STATUS,
@@ -116,19 +123,29 @@ struct Evidence {
     captured: u64,
     routes: usize,
     with_evidence: usize,
+    /// Routes whose inbox cannot be read; what they missed is what the collector says.
+    damaged: Vec<Value>,
 }
 
 impl Evidence {
-    fn of(collector: &BoundCollector) -> Result<Self, InboxError> {
+    fn of(collector: &BoundCollector, seen: &SeenStatus) -> Result<Self, InboxError> {
         let mut evidence = Self {
             captured: 0,
             routes: 0,
             with_evidence: 0,
+            damaged: Vec::new(),
         };
         for route in collector.enabled() {
-            let captured = route.store()?.counts()?.captured;
-            evidence.captured += captured;
             evidence.routes += 1;
+            let captured = match look(route) {
+                Ok(captured) => captured,
+                Err(error) => {
+                    let code = damage::code(&error).ok_or(error)?;
+                    evidence.damaged.push(finding(route, code, seen));
+                    continue;
+                }
+            };
+            evidence.captured += captured;
             evidence.with_evidence += usize::from(captured > 0);
         }
         Ok(evidence)
@@ -140,11 +157,34 @@ impl Evidence {
             "real_event_evidence_present": self.captured > 0,
             "route_count": collector.routes.len(),
             "disabled_route_count": collector.disabled_keys().len(),
+            "damaged_route_count": self.damaged.len(),
+            "damaged_routes": self.damaged,
             "multi_chat_routing": collector.routes.len() > 1,
             "routes_with_event_evidence_count": self.with_evidence,
             "all_routes_real_event_evidence_present": self.routes > 0 && self.with_evidence == self.routes,
         })
     }
+}
+
+/// Reads what the status of a route needs: its counts and its holes.
+fn look(route: &BoundInbox) -> Result<u64, StoreError> {
+    // A configured store that is switched off is no enabled route.
+    let Ok(store) = route.store() else {
+        return Ok(0);
+    };
+    store.gaps(route.route_key().map_or("", |key| key.as_str()))?;
+    Ok(store.counts()?.captured)
+}
+
+fn finding(route: &BoundInbox, code: &str, seen: &SeenStatus) -> Value {
+    let key = route.route_key().map_or("", |key| key.as_str());
+    let missed = seen.damaged.iter().find(|missed| missed.route_key == key);
+    json!({
+        "route_key": key,
+        "error_code": code,
+        "unstored_since": missed.map(|missed| missed.unstored_since),
+        "unstored_event_count": missed.map_or(0, |missed| missed.unstored_event_count),
+    })
 }
 
 fn source_fields(seen: &SeenStatus, is_stale: bool) -> Value {
@@ -198,7 +238,11 @@ fn history_gap(
         let Some(key) = route.route_key() else {
             continue;
         };
-        let rows = route.store()?.gaps(key.as_str())?;
+        // A damaged inbox is a finding of its own.
+        let rows = match route.store()?.gaps(key.as_str()) {
+            Err(error) if damage::code(&error).is_some() => continue,
+            rows => rows?,
+        };
         routes += usize::from(!rows.is_empty());
         all.extend(rows.into_iter().map(|row| (route, row)));
     }

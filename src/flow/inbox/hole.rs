@@ -7,6 +7,7 @@ use crate::contract::inbox::gap::GapRow;
 use crate::contract::inbox::run_packet::SeenStatus;
 use crate::contract::time::Timestamp;
 use crate::flow::inbox::context::BoundCollector;
+use crate::flow::inbox::damage::Damage;
 use crate::flow::inbox::error::InboxError;
 use crate::kernel::inbox::gaps;
 use crate::store::StoreError;
@@ -20,7 +21,8 @@ const WARNED: i64 = 60;
 const WARNING_PACE: i64 = 5;
 
 /// The holes of all enabled routes.
-pub(super) struct Holes {
+pub(super) struct Holes<'a> {
+    damage: &'a Damage,
     routes: Vec<(String, Inbox)>,
     last_sign: Cell<Option<Timestamp>>,
     /// What is not written yet, because a store was busy; in order.
@@ -39,8 +41,8 @@ enum What {
     Close(Timestamp),
 }
 
-impl Holes {
-    pub(super) fn new(collector: &BoundCollector) -> Result<Self, InboxError> {
+impl<'a> Holes<'a> {
+    pub(super) fn new(collector: &BoundCollector, damage: &'a Damage) -> Result<Self, InboxError> {
         let routes = collector.enabled().map(|route| {
             let key = route
                 .route_key()
@@ -48,6 +50,7 @@ impl Holes {
             Ok((key, route.store()?))
         });
         Ok(Self {
+            damage,
             routes: routes.collect::<Result<_, InboxError>>()?,
             last_sign: Cell::new(None),
             waiting: RefCell::default(),
@@ -70,18 +73,73 @@ impl Holes {
             let unnoticed = if seen.running { UNNOTICED } else { 0 };
             sign.plus_seconds(-unnoticed)
         });
+        let missed = seen.map(|seen| seen.damaged.as_slice()).unwrap_or_default();
         for (route, (key, store)) in self.routes.iter().enumerate() {
             let since = match sign {
                 Some(sign) => Some(sign),
-                None => store
-                    .newest_live_millis(key)?
-                    .and_then(|millis| Timestamp::from_unix(millis.div_euclid(1000))),
+                None => self.newest(key, store, now)?,
             };
+            let missed = missed.iter().find(|missed| missed.route_key == *key);
+            let missed = missed.map(|missed| missed.unstored_since);
+            let since = since.into_iter().chain(missed).min();
             if let Some(since) = since.filter(|since| *since < now) {
                 self.add(route, (since, None), "not_running");
             }
         }
-        self.flush()
+        self.flush()?;
+        self.look_at_damage(now)?;
+        for missed in missed {
+            self.damage.resume(missed);
+        }
+        Ok(())
+    }
+
+    fn newest(
+        &self,
+        key: &str,
+        store: &Inbox,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        match store.newest_live_millis(key) {
+            Ok(millis) => {
+                Ok(millis.and_then(|millis| Timestamp::from_unix(millis.div_euclid(1000))))
+            }
+            Err(error) => self.damage.note(key, now, error).map(|()| None),
+        }
+    }
+
+    /// Says whether no route at all can be used.
+    pub(super) fn is_all_damaged(&self) -> bool {
+        self.damage.list().len() == self.routes.len()
+    }
+
+    /// Finds routes that broke, and lets those go on that were repaired: what they missed becomes a hole of theirs.
+    pub(super) fn look_at_damage(&self, now: Timestamp) -> Result<(), StoreError> {
+        let damaged = self.damage.list();
+        for (key, store) in &self.routes {
+            let found = damaged.iter().find(|found| found.route_key == *key);
+            let Err(error) = store.check().and_then(|()| store.gaps(key).map(drop)) else {
+                let Some(found) = found else { continue };
+                let row = GapRow {
+                    route_key: key.clone(),
+                    started_at: found.unstored_since,
+                    ended_at: Some(now),
+                    reason: "store_damaged".to_owned(),
+                };
+                if store
+                    .change_gaps(key, |rows| gaps::with_row(rows, row))
+                    .is_ok()
+                {
+                    self.damage.heal(key);
+                }
+                continue;
+            };
+            match error {
+                StoreError::Busy => {}
+                error => self.damage.note(key, now, error)?,
+            }
+        }
+        Ok(())
     }
 
     /// Opens a hole for what arrived and is not stored: the run ends without it.
@@ -155,7 +213,14 @@ impl Holes {
             match done {
                 Ok(()) => waiting.pop_front(),
                 Err(StoreError::Busy) => return Ok(()),
-                Err(error) => return Err(error),
+                Err(error) => {
+                    let since = match &change.what {
+                        What::Add(row) => row.started_at,
+                        What::Close(at) => *at,
+                    };
+                    self.damage.note(key, since, error)?;
+                    waiting.pop_front()
+                }
             };
         }
         Ok(())

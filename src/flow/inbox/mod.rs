@@ -11,6 +11,7 @@ pub mod collector_run;
 mod collector_signals;
 pub mod collector_status;
 pub mod context;
+mod damage;
 mod delivery;
 pub mod document_comment;
 pub mod document_reply;

@@ -1,5 +1,6 @@
 //! The chat provider and its inboxes, met through the binary and a stand-in for the provider program.
 
+mod collector;
 mod crash;
 mod desk;
 mod guidance;
