@@ -8,7 +8,7 @@ use crate::contract::inbox::comment::CommentConfig;
 use crate::contract::packet::Refusal;
 use crate::contract::time::Timestamp;
 use crate::flow::Ports;
-use crate::flow::inbox::ports::Providers;
+use crate::flow::inbox::ports::{Channels, Providers};
 use crate::host::exec::StructuredHost;
 use crate::host::supervisor::UserSupervisor;
 use crate::port::channel::{ChannelProvider, ChannelReader, ProgramChoice};
@@ -119,7 +119,7 @@ impl InboxProviders {
     }
 }
 
-impl Providers for InboxProviders {
+impl Channels for InboxProviders {
     fn channel(&self, program: Option<String>) -> Box<dyn ChannelProvider> {
         Box::new(Lark::new(self.choose(program)))
     }
@@ -127,7 +127,9 @@ impl Providers for InboxProviders {
     fn reader(&self, program: Option<String>) -> Box<dyn ChannelReader> {
         Box::new(Lark::new(self.choose(program)))
     }
+}
 
+impl Providers for InboxProviders {
     fn streams(
         &self,
         program: Option<String>,

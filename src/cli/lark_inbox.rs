@@ -140,7 +140,7 @@ fn answer_outside(desk: &Desk<'_>, command: &Command) -> Answer {
 type MarkRun =
     fn(
         &Desk<'_>,
-        &dyn crate::flow::inbox::ports::Providers,
+        &dyn crate::flow::inbox::ports::Channels,
         (&ContextArgs, &str),
         Mode,
     ) -> Result<(crate::contract::inbox::mark_packet::MarkPacket, Activation), InboxError>;

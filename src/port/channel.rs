@@ -6,7 +6,7 @@
 use crate::contract::channel::body::OutboundBody;
 use crate::contract::channel::ids::{AppId, ChatId, MarkId, MessageId, Opaque, ProfileName};
 use crate::contract::channel::mention::MemberIdKind;
-use crate::contract::channel::observed::{MarkPage, Members, Observed, Page, Previewed};
+use crate::contract::channel::observed::{MarkPage, Members, Observed, Page, SentWords};
 use crate::contract::channel::outcome::ExternalWriteOutcome;
 use crate::contract::channel::route::{ResolvedRoute, VerifiedRoute};
 use crate::contract::time::Timestamp;
@@ -110,7 +110,7 @@ pub trait ChannelProvider: Sync {
         &self,
         route: &VerifiedRoute,
         message: &OutboundMessage<'_>,
-    ) -> Result<Vec<Previewed>, ProviderError>;
+    ) -> Result<Vec<SentWords>, ProviderError>;
     /// Sends one message.
     fn send(
         &self,

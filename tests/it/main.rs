@@ -14,4 +14,5 @@ mod lark;
 mod report_page;
 mod report_properties;
 mod schemas;
+mod second_provider;
 mod support;

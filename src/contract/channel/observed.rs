@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::ids::{AppId, ChatId, MarkId, MessageId, Opaque};
 use super::mention::MentionId;
+use crate::contract::time::Timestamp;
 
 /// Application id to member id, as a chat's own member list pairs them.
 pub type Aliases = BTreeMap<MentionId, MentionId>;
@@ -20,12 +21,16 @@ pub struct Observed {
     /// None when the provider's id is not one.
     pub message_id: Option<MessageId>,
     pub chat: Option<ChatId>,
+    /// `text`, `post`, `interactive`, or a word of the provider for what cannot be read here.
     pub message_type: String,
     /// The shown text; empty when there is none.
     pub content: String,
-    /// The text of `body.content`, where the provider gives the raw body.
-    pub body: Option<String>,
+    /// The words as they were sent, where the provider gives them.
+    pub body: Option<SentWords>,
+    /// The time as the provider writes it; kept as it is.
     pub create_time: String,
+    /// The same instant, down to what the provider shows of it: perhaps the minute.
+    pub created: Option<Timestamp>,
     pub is_deleted: bool,
     pub sender_type: Option<String>,
     pub sender_id: Option<Value>,
@@ -66,17 +71,28 @@ impl Observed {
     }
 }
 
-/// What the provider says it would send.
+/// The words of a body as they are sent, decoded from the provider's own form.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Previewed {
+pub enum SentWords {
     Text(String),
+    /// A post of one formatted element.
     Post(String),
     Other,
 }
 
-impl fmt::Debug for Previewed {
+impl SentWords {
+    /// Returns the words of a plain text.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(words) => Some(words),
+            Self::Post(_) | Self::Other => None,
+        }
+    }
+}
+
+impl fmt::Debug for SentWords {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("<private preview>")
+        out.write_str("<private words>")
     }
 }
 

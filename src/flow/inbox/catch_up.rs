@@ -25,7 +25,7 @@ use crate::flow::inbox::ack::claim;
 use crate::flow::inbox::context::{BoundCollector, BoundInbox, ContextArgs, Desk};
 use crate::flow::inbox::error::InboxError;
 use crate::flow::inbox::page::{DecidedPage, History, PageFault, Span};
-use crate::flow::inbox::ports::Providers;
+use crate::flow::inbox::ports::Channels;
 use crate::kernel::inbox::gaps;
 use crate::kernel::inbox::history_window::{self, HistoryRequest, OpenWindow, Step, Transition};
 use crate::port::channel::ProviderErrorKind as Kind;
@@ -46,7 +46,7 @@ pub struct CatchUpRequest<'a> {
 /// Runs the command.
 pub fn run(
     desk: &Desk<'_>,
-    providers: &dyn Providers,
+    providers: &dyn Channels,
     request: &CatchUpRequest<'_>,
 ) -> Result<(Value, Activation), InboxError> {
     let start = read_start(request.start)?;

@@ -16,7 +16,7 @@ use crate::flow::Mode;
 use crate::flow::inbox::ack::claim;
 use crate::flow::inbox::context::{BoundInbox, ContextArgs, Desk};
 use crate::flow::inbox::error::InboxError;
-use crate::flow::inbox::ports::Providers;
+use crate::flow::inbox::ports::Channels;
 use crate::port::channel::{ChannelProvider, ProviderError};
 use crate::store::StoreError;
 use crate::store::inbox::{Exporter, Inbox, Mark, MarkJournal, MarkPhase};
@@ -38,7 +38,7 @@ pub(super) struct Marked<'a> {
 /// Runs `processing`.
 pub fn processing(
     desk: &Desk<'_>,
-    providers: &dyn Providers,
+    providers: &dyn Channels,
     (args, message_id): (&ContextArgs, &str),
     mode: Mode,
 ) -> Result<(MarkPacket, Activation), InboxError> {
@@ -53,7 +53,7 @@ pub fn processing(
 /// Runs `reaction-complete`.
 pub fn complete(
     desk: &Desk<'_>,
-    providers: &dyn Providers,
+    providers: &dyn Channels,
     (args, message_id): (&ContextArgs, &str),
     mode: Mode,
 ) -> Result<(MarkPacket, Activation), InboxError> {
@@ -67,7 +67,7 @@ pub fn complete(
 
 fn run(
     desk: &Desk<'_>,
-    providers: &dyn Providers,
+    providers: &dyn Channels,
     (args, message_id, command): (&ContextArgs, &str, MarkCommand),
     mode: Mode,
 ) -> Result<(MarkPacket, Activation), InboxError> {

@@ -10,7 +10,7 @@ use super::delivery::Delivery;
 use super::error::InboxError;
 use super::outbound::{Depth, resolved, send_route};
 use super::pending::{self, Found};
-use super::ports::Providers;
+use super::ports::Channels;
 use crate::contract::channel::body::{ContentFormat, OutboundBody};
 use crate::contract::channel::ids::{MessageId, ProfileName};
 use crate::contract::channel::key::OutboundKey;
@@ -44,7 +44,7 @@ pub struct Request<'a> {
 /// Runs `notify-reviewer`.
 pub fn run(
     desk: &Desk<'_>,
-    providers: &dyn Providers,
+    providers: &dyn Channels,
     request: &Request<'_>,
 ) -> Result<(NotificationPacket, Activation), InboxError> {
     let address = WebAddress::parse(request.address).ok_or(InboxFault::PullRequestAddress)?;
@@ -110,7 +110,7 @@ type Ended = Result<Option<Blocker>, InboxError>;
 impl Notice<'_> {
     fn run(
         &self,
-        providers: &dyn Providers,
+        providers: &dyn Channels,
         program: Option<String>,
         progress: &mut NotificationProgress,
     ) -> Ended {

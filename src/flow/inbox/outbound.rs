@@ -8,7 +8,7 @@ use super::context::{BoundInbox, ContextArgs, Desk, Source};
 use super::delivery::Delivery;
 use super::error::InboxError;
 use super::marks::Marked;
-use super::ports::Providers;
+use super::ports::Channels;
 use crate::contract::channel::body::{ContentFormat, OutboundBody};
 use crate::contract::channel::ids::MessageId;
 use crate::contract::channel::key::{OutboundKey, Placement};
@@ -53,7 +53,7 @@ pub struct Request<'a> {
 /// Runs `send`.
 pub fn send(
     desk: &Desk<'_>,
-    providers: &dyn Providers,
+    providers: &dyn Channels,
     request: &Request<'_>,
     route_key: Option<&str>,
 ) -> Result<(OutboundPacket, Activation), InboxError> {
@@ -75,7 +75,7 @@ pub fn send(
 /// Runs `reply`.
 pub fn reply(
     desk: &Desk<'_>,
-    providers: &dyn Providers,
+    providers: &dyn Channels,
     request: &Request<'_>,
     message_id: &str,
 ) -> Result<(OutboundPacket, Activation), InboxError> {

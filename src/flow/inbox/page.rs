@@ -221,7 +221,7 @@ impl History<'_> {
             .channel
             .read_raw(self.profile, message.event.message_id())
             .ok()?;
-        let text = history_page::text_of_raw(raw.body.as_deref()?, &message.mentions)?;
+        let text = history_page::text_of_raw(raw.body.as_ref()?.text()?, &message.mentions);
         history_page::is_newer_text(known, &text, &message.mentions).then_some(text)
     }
 

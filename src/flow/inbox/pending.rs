@@ -206,29 +206,10 @@ impl<'a> Search<'a> {
     }
 
     fn is_earlier(&self, message: &Observed) -> bool {
-        let shown = shown_minute(&message.create_time);
-        let bound = self
-            .earliest
-            .map(|instant| instant.unix_seconds().div_euclid(60));
+        // What is shown may be cut to the minute: the bound is cut too.
+        let minute = |instant: Timestamp| instant.unix_seconds().div_euclid(60);
+        let shown = message.created.map(minute);
+        let bound = self.earliest.map(minute);
         shown.zip(bound).is_some_and(|(shown, bound)| shown < bound)
-    }
-}
-
-/// Reads the shown local time, which is UTC here, as minutes since the epoch; none in another form.
-fn shown_minute(text: &str) -> Option<i64> {
-    let (date, time) = text.split_once(' ')?;
-    let instant = Timestamp::parse(&format!("{date}T{}:00Z", time.get(..5)?))?;
-    Some(instant.unix_seconds().div_euclid(60))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shown_times_are_read_by_the_minute() {
-        assert_eq!(shown_minute("1970-01-01 00:02"), Some(2));
-        assert_eq!(shown_minute("1970-01-01 00:02:59"), Some(2));
-        assert_eq!(shown_minute("1767225101000"), None);
     }
 }

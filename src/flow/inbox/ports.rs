@@ -8,12 +8,16 @@ use crate::port::channel::{ChannelProvider, ChannelReader, ProgramChoice};
 use crate::port::comments::CommentSource;
 use crate::port::events::EventStreams;
 
-/// Makes the providers of a command.
-pub trait Providers {
+/// Makes the chat provider of a command: all that messages, marks and history need.
+pub trait Channels {
     /// The chat provider behind the configured program, or the usual one.
     fn channel(&self, program: Option<String>) -> Box<dyn ChannelProvider>;
     /// A person's own view of chats behind the same program.
     fn reader(&self, program: Option<String>) -> Box<dyn ChannelReader>;
+}
+
+/// Makes the providers of a collector and of documents too.
+pub trait Providers: Channels {
     /// The live streams of a profile; from now on a stop signal of this process is a message of them.
     fn streams(
         &self,

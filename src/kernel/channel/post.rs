@@ -1,9 +1,7 @@
 //! A formatted post, as it comes back: told by its type, so that plain text of the same look is none.
 
-use serde_json::Value;
-
 use crate::contract::channel::body::PostText;
-use crate::contract::channel::observed::Observed;
+use crate::contract::channel::observed::{Observed, SentWords};
 use crate::contract::channel::outbound::trim_formatted;
 
 /// The type a provider shows for a formatted message.
@@ -14,31 +12,12 @@ pub(super) fn is_post(post: &PostText, message: &Observed) -> bool {
     message.message_type == POST && post_text(message).is_some_and(|shown| shown == post.as_str())
 }
 
-/// The formatted words of a post: of its raw body where there is one, else what is shown.
+/// The formatted words of a post: as they were sent, else as they are shown.
 fn post_text(message: &Observed) -> Option<String> {
-    let Some(body) = &message.body else {
-        return Some(trim_formatted(&message.content));
-    };
-    let value: Value = serde_json::from_str(body).ok()?;
-    let mut texts = Vec::new();
-    formatted(&value, &mut texts);
-    match texts.as_slice() {
-        [text] => Some(trim_formatted(text)),
-        _ => None,
-    }
-}
-
-/// Finds the formatted elements of a raw body, whatever language they stand under.
-fn formatted<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
-    match value {
-        Value::Object(map) => {
-            if map.get("tag").and_then(Value::as_str) == Some("md") {
-                texts.extend(map.get("text").and_then(Value::as_str));
-            }
-            map.values().for_each(|inner| formatted(inner, texts));
-        }
-        Value::Array(items) => items.iter().for_each(|item| formatted(item, texts)),
-        _ => {}
+    match &message.body {
+        None => Some(trim_formatted(&message.content)),
+        Some(SentWords::Post(words)) => Some(trim_formatted(words)),
+        Some(_) => None,
     }
 }
 
@@ -47,7 +26,6 @@ mod tests {
     use super::*;
     use crate::contract::channel::body::{ContentFormat, OutboundBody};
     use crate::contract::channel::outbound::LengthRule;
-    use serde_json::json;
 
     fn proves(message: &Observed) -> bool {
         let parsed =
@@ -78,18 +56,18 @@ mod tests {
     }
 
     #[test]
-    fn a_raw_post_has_exactly_one_formatted_element() {
-        let raw = |texts: &[&str]| {
-            let elements: Vec<Value> = texts
-                .iter()
-                .map(|text| json!({"tag": "md", "text": text}))
-                .collect();
-            Observed {
-                body: Some(json!({"zh_cn": {"content": [elements]}}).to_string()),
-                ..shown("post", "anything")
-            }
+    fn a_post_as_it_was_sent_decides_before_what_is_shown() {
+        let sent = |body: SentWords| Observed {
+            body: Some(body),
+            ..shown("post", "anything")
         };
-        assert!(proves(&raw(&["# T\n\n* a"])));
-        assert!(!proves(&raw(&["# T"])) && !proves(&raw(&["# T\n\n* a", "more"])));
+        assert!(proves(&sent(SentWords::Post("# T\n\n* a".to_owned()))));
+        for other in [
+            SentWords::Post("# T".to_owned()),
+            SentWords::Text("# T\n\n* a".to_owned()),
+            SentWords::Other,
+        ] {
+            assert!(!proves(&sent(other)));
+        }
     }
 }

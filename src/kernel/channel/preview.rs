@@ -1,16 +1,16 @@
 //! Is what the provider would send what is meant?
 
 use crate::contract::channel::body::OutboundBody;
-use crate::contract::channel::observed::Previewed;
+use crate::contract::channel::observed::SentWords;
 
 /// Tells whether a preview shows what is meant: any of the calls for a text, the only one for a post.
-pub fn is_previewed(body: &OutboundBody, shown: &[Previewed]) -> bool {
+pub fn is_previewed(body: &OutboundBody, shown: &[SentWords]) -> bool {
     match body {
         OutboundBody::Text(text) => shown
             .iter()
-            .any(|call| matches!(call, Previewed::Text(shown) if shown == text.as_str())),
+            .any(|call| matches!(call, SentWords::Text(shown) if shown == text.as_str())),
         OutboundBody::Post(post) => {
-            matches!(shown, [Previewed::Post(shown)] if shown == post.as_str())
+            matches!(shown, [SentWords::Post(shown)] if shown == post.as_str())
         }
     }
 }
@@ -32,12 +32,12 @@ mod tests {
         let text = body("hi", ContentFormat::Text);
         let post = body("hi", ContentFormat::Markdown);
         let (a_text, a_post) = (
-            Previewed::Text("hi".to_owned()),
-            Previewed::Post("hi".to_owned()),
+            SentWords::Text("hi".to_owned()),
+            SentWords::Post("hi".to_owned()),
         );
-        assert!(is_previewed(&text, &[Previewed::Other, a_text.clone()]));
+        assert!(is_previewed(&text, &[SentWords::Other, a_text.clone()]));
         assert!(is_previewed(&post, std::slice::from_ref(&a_post)));
-        assert!(!is_previewed(&post, &[a_post.clone(), Previewed::Other]));
+        assert!(!is_previewed(&post, &[a_post.clone(), SentWords::Other]));
         assert!(!is_previewed(&post, &[a_text]) && !is_previewed(&text, &[a_post]));
     }
 }

@@ -11,7 +11,7 @@ use super::placing::{Names, matched, places};
 use super::post::is_post;
 use crate::contract::channel::body::OutboundBody;
 use crate::contract::channel::ids::{AppId, ChatId, MessageId};
-use crate::contract::channel::observed::{Aliases, Observed};
+use crate::contract::channel::observed::{Aliases, Observed, SentWords};
 use crate::contract::channel::outbound::{OutboundText, normalize};
 
 /// More mentions than this make the shown text unstable; then only the raw one is evidence.
@@ -116,15 +116,15 @@ fn is_mentioning(
         return false;
     };
     raw.body
-        .as_deref()
-        .and_then(decoded)
-        .is_some_and(|shown| places(text, &shown, &keys, Names::Never))
+        .as_ref()
+        .and_then(SentWords::text)
+        .is_some_and(|shown| places(text, shown, &keys, Names::Never))
 }
 
 /// The texts a message may be read as: its raw body, else what is shown, decoded where it is an encoded body.
 fn texts(message: &Observed) -> Vec<String> {
     match &message.body {
-        Some(body) => decoded(body).into_iter().collect(),
+        Some(body) => body.text().map(str::to_owned).into_iter().collect(),
         None => decoded(&message.content)
             .into_iter()
             .chain([message.content.clone()])
@@ -132,8 +132,8 @@ fn texts(message: &Observed) -> Vec<String> {
     }
 }
 
-fn decoded(body: &str) -> Option<String> {
-    let value: Value = serde_json::from_str(body).ok()?;
+fn decoded(content: &str) -> Option<String> {
+    let value: Value = serde_json::from_str(content).ok()?;
     value.get("text")?.as_str().map(str::to_owned)
 }
 
@@ -307,10 +307,9 @@ mod tests {
                 |index| json!({"key": format!("@_user_{index}"), "id": ids[index], "name": "same"}),
             )
             .collect();
-        let sent_body =
-            json!({"text": (0..12).map(|index| format!("@_user_{index} ")).collect::<String>()})
-                .to_string();
-        let message = |body: Option<String>, chat: Option<ChatId>| Observed {
+        let words: String = (0..12).map(|index| format!("@_user_{index} ")).collect();
+        let sent_body = SentWords::Text(words);
+        let message = |body: Option<SentWords>, chat: Option<ChatId>| Observed {
             message_id: MessageId::new("om_1"),
             content: "whatever".to_owned(),
             mentions: Some(mentions.clone()),

@@ -9,7 +9,7 @@ use super::failure::unreadable;
 use super::{argv, read};
 use crate::contract::channel::ids::{AppId, MarkId, MessageId, Opaque, ProfileName};
 use crate::contract::channel::mention::MemberIdKind;
-use crate::contract::channel::observed::{MarkPage, Members, Observed, Page, Previewed};
+use crate::contract::channel::observed::{MarkPage, Members, Observed, Page, SentWords};
 use crate::contract::channel::route::{ResolvedRoute, VerifiedRoute};
 use crate::port::channel::{
     ChannelProvider, ChannelReader, HistoryRead, OutboundMessage, ProgramChoice, ProviderError,
@@ -114,7 +114,7 @@ impl ChannelProvider for Lark {
         &self,
         route: &VerifiedRoute,
         message: &OutboundMessage<'_>,
-    ) -> Result<Vec<Previewed>, ProviderError> {
+    ) -> Result<Vec<SentWords>, ProviderError> {
         let route = route.route();
         let tail = argv::send(&route.chat, message, &["--dry-run"]);
         let value = self.call(&route.profile, &tail, Deadline::Usual)?.bare()?;

@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::failure::unreadable;
 use crate::contract::channel::ids::{AppId, ChatId, MarkId, MessageId, Opaque};
 use crate::contract::channel::mention::MentionId;
-use crate::contract::channel::observed::{MarkPage, Members, Observed, Page, Previewed};
+use crate::contract::channel::observed::{MarkPage, Members, Observed, Page, SentWords};
+use crate::contract::time::Timestamp;
 use crate::port::channel::ProviderError;
 
 type Read<T> = Result<T, ProviderError>;
@@ -144,32 +145,48 @@ pub(super) fn names_chat(data: &Value, chat: &ChatId) -> bool {
 }
 
 /// The decoded body of every previewed call; older answers list them at the top.
-pub(super) fn previewed(value: &Value) -> Vec<Previewed> {
+pub(super) fn previewed(value: &Value) -> Vec<SentWords> {
     let calls = value["data"]["api"]
         .as_array()
         .or_else(|| value["api"].as_array());
     calls.into_iter().flatten().map(previewed_body).collect()
 }
 
-fn previewed_body(call: &Value) -> Previewed {
-    let content = call["body"]["content"].as_str();
-    let Some(content) = content.and_then(|text| serde_json::from_str::<Value>(text).ok()) else {
-        return Previewed::Other;
+fn previewed_body(call: &Value) -> SentWords {
+    let body = &call["body"];
+    let content = body["content"].as_str();
+    content.map_or(SentWords::Other, |content| {
+        sent_words(body["msg_type"].as_str(), content)
+    })
+}
+
+/// Decodes the words of an encoded body; its type tells text and post apart, where it is given.
+fn sent_words(kind: Option<&str>, content: &str) -> SentWords {
+    let Ok(value) = serde_json::from_str::<Value>(content) else {
+        return SentWords::Other;
     };
-    let element = &content["zh_cn"]["content"][0][0];
-    let is_alone = content["zh_cn"]["content"]
-        .as_array()
-        .is_some_and(|rows| rows.len() == 1 && rows[0].as_array().map(Vec::len) == Some(1));
-    match (
-        content["text"].as_str(),
-        element["text"].as_str(),
-        call["body"]["msg_type"].as_str(),
-    ) {
-        (Some(text), _, None | Some("text")) => Previewed::Text(text.to_owned()),
-        (None, Some(text), Some("post")) if is_alone && element["tag"] == "md" => {
-            Previewed::Post(text.to_owned())
+    if let (Some(text), None | Some("text")) = (value["text"].as_str(), kind) {
+        return SentWords::Text(text.to_owned());
+    }
+    let mut elements = Vec::new();
+    formatted(&value, &mut elements);
+    match (elements.as_slice(), kind) {
+        ([words], Some("post")) => SentWords::Post((*words).to_owned()),
+        _ => SentWords::Other,
+    }
+}
+
+/// Finds the formatted elements of a post, whatever language they stand under.
+fn formatted<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+    match value {
+        Value::Object(map) => {
+            if map.get("tag").and_then(Value::as_str) == Some("md") {
+                found.extend(map.get("text").and_then(Value::as_str));
+            }
+            map.values().for_each(|inner| formatted(inner, found));
         }
-        _ => Previewed::Other,
+        Value::Array(items) => items.iter().for_each(|item| formatted(item, found)),
+        _ => {}
     }
 }
 
@@ -280,6 +297,7 @@ pub(super) fn observed(value: &Value) -> Observed {
     };
     let message = |name: &str| text(name).and_then(MessageId::new);
     let flag = |name: &str| value.get(name).and_then(Value::as_bool) == Some(true);
+    let kind = text("msg_type").or_else(|| text("message_type"));
     let sender = &value["sender"];
     let sender_type = sender
         .get("sender_type")
@@ -287,13 +305,11 @@ pub(super) fn observed(value: &Value) -> Observed {
     Observed {
         message_id: message("message_id"),
         chat: text("chat_id").and_then(ChatId::new),
-        message_type: text("msg_type")
-            .or_else(|| text("message_type"))
-            .unwrap_or("")
-            .to_owned(),
+        message_type: kind.unwrap_or("").to_owned(),
         content: text("content").unwrap_or("").to_owned(),
-        body: body_content(value),
+        body: body_words(value, kind),
         create_time: text("create_time").unwrap_or("").to_owned(),
+        created: text("create_time").and_then(instant),
         is_deleted: flag("deleted"),
         sender_type: sender_type
             .and_then(Value::as_str)
@@ -316,10 +332,23 @@ pub(super) fn observed(value: &Value) -> Observed {
     }
 }
 
-fn body_content(value: &Value) -> Option<String> {
+/// Reads a time as the program shows it: local, which is UTC here, to the minute or second; raw messages have milliseconds.
+fn instant(text: &str) -> Option<Timestamp> {
+    if let Ok(millis) = text.parse::<i64>() {
+        return Timestamp::from_unix(millis.div_euclid(1000));
+    }
+    let (date, time) = text.split_once(' ')?;
+    let seconds = time
+        .get(5..)
+        .filter(|rest| !rest.is_empty())
+        .unwrap_or(":00");
+    Timestamp::parse(&format!("{date}T{}{seconds}Z", time.get(..5)?))
+}
+
+fn body_words(value: &Value, kind: Option<&str>) -> Option<SentWords> {
     match value.get("body")?.get("content")? {
-        Value::String(text) => Some(text.clone()),
-        object @ Value::Object(_) => Some(object.to_string()),
+        Value::String(text) => Some(sent_words(kind, text)),
+        object @ Value::Object(_) => Some(sent_words(kind, &object.to_string())),
         _ => None,
     }
 }

@@ -6,7 +6,7 @@ use super::call::Answer;
 use super::{failure, read};
 use crate::contract::channel::ids::{ChatId, MessageId, Opaque};
 use crate::contract::channel::mention::MentionId;
-use crate::contract::channel::observed::Previewed;
+use crate::contract::channel::observed::SentWords;
 use crate::contract::channel::outcome::ExternalWriteOutcome as Outcome;
 use crate::port::channel::ProviderErrorKind as Kind;
 use crate::process::Ending;
@@ -157,7 +157,7 @@ fn previews_show_the_text_that_would_go_out() {
         let value = answer(name).bare().expect(name);
         assert_eq!(
             read::previewed(&value),
-            [Previewed::Text("hello".to_owned())],
+            [SentWords::Text("hello".to_owned())],
             "{name}"
         );
     }
@@ -359,7 +359,7 @@ fn a_post_is_sent_as_recorded_and_shown_with_its_type() {
         serde_json::json!({"data": {"api": [{"body": {"msg_type": "post", "content": content}}]}});
     assert_eq!(
         read::previewed(&preview),
-        [Previewed::Post("hello".to_owned())]
+        [SentWords::Post("hello".to_owned())]
     );
     assert!(read::sent_message(&envelope("im-send-post")).is_ok());
     let shown = read::read_back(&envelope("im-mget-post")).expect("read");
@@ -382,4 +382,16 @@ fn an_ending_nobody_documents_says_nothing_about_a_write() {
     assert_eq!(refused(5, denied), Outcome::Unknown);
     let zero = "{\"type\":\"api\",\"subtype\":\"rate_limit\",\"code\":0}";
     assert_eq!(refused(1, zero), Outcome::Unknown, "0 is no refusal");
+}
+
+#[test]
+fn shown_times_are_instants_to_the_minute_second_or_millisecond() {
+    let at = |time: &str| {
+        let message = read::observed(&serde_json::json!({"create_time": time}));
+        message.created.map(|instant| instant.unix_seconds())
+    };
+    assert_eq!(at("1970-01-01 00:02"), Some(120));
+    assert_eq!(at("1970-01-01 00:02:59"), Some(179));
+    assert_eq!(at("1767225101000"), Some(1_767_225_101));
+    assert_eq!(at("yesterday"), None);
 }
