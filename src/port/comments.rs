@@ -1,6 +1,6 @@
 //! A document whose comments are read and answered.
 
-use crate::contract::channel::ids::Opaque;
+use crate::contract::channel::ids::{DocumentId, Opaque};
 use crate::contract::inbox::comment::{CommentCard, ShownReply};
 use crate::port::channel::ProviderError;
 
@@ -57,5 +57,10 @@ pub trait CommentSource {
         token: Option<&Opaque>,
     ) -> Result<ReplyPage, ProviderError>;
     /// Answers a card; the new reply's id.
-    fn create(&self, card: &CommentCard, text: &str, key: &str) -> Result<Opaque, ProviderError>;
+    fn create(
+        &self,
+        card: &CommentCard,
+        text: &str,
+        key: &str,
+    ) -> Result<DocumentId, ProviderError>;
 }

@@ -67,6 +67,12 @@ private_identity!(
     |text| (1..=200).contains(&text.len()) && text.bytes().all(is_id_byte)
 );
 
+private_identity!(
+    /// A document, a card of its comments or a reply on one: safe inside a path, `[A-Za-z0-9_-]{1,200}`.
+    DocumentId,
+    |text| (1..=200).contains(&text.len()) && text.bytes().all(is_id_byte)
+);
+
 /// The operator's public name of one route: `[a-z0-9][a-z0-9._-]{0,79}`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(transparent)]

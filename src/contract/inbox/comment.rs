@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::config::{as_text, is_true, read_id, read_inbox_dir, read_profile};
 use crate::contract::canonical;
-use crate::contract::channel::ids::{Opaque, ProfileName, RouteKey};
+use crate::contract::channel::ids::{DocumentId, Opaque, ProfileName, RouteKey};
 use crate::contract::digest;
 use crate::contract::error::ContractError;
 use crate::contract::json as strict;
@@ -125,9 +125,9 @@ pub enum CommentCursor {
 /// One card whose replies are read or answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommentCard {
-    pub comment_id: Opaque,
-    pub file_token: Opaque,
-    pub file_type: Opaque,
+    pub comment_id: DocumentId,
+    pub file_token: DocumentId,
+    pub file_type: DocumentId,
     pub can_reply: bool,
 }
 
@@ -193,16 +193,11 @@ impl CommentCursor {
 }
 
 fn card_of(value: &Value) -> Option<CommentCard> {
-    let text = |name: &str| {
-        value[name]
-            .as_str()
-            .filter(|text| !text.is_empty())
-            .map(Opaque::new)
-    };
+    let id = |name: &str| value[name].as_str().and_then(DocumentId::new);
     Some(CommentCard {
-        comment_id: text("comment_id")?,
-        file_token: text("file_token")?,
-        file_type: text("file_type")?,
+        comment_id: id("comment_id")?,
+        file_token: id("file_token")?,
+        file_type: id("file_type")?,
         can_reply: value["can_reply"].as_bool()?,
     })
 }
@@ -253,7 +248,7 @@ pub struct CommentEvent {
 /// What a provider shows of one reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownReply {
-    pub reply_id: Opaque,
+    pub reply_id: DocumentId,
     pub text: Opaque,
     pub create_time: String,
     pub user_id: Option<Opaque>,
@@ -332,9 +327,9 @@ mod tests {
 
     fn card() -> CommentCard {
         CommentCard {
-            comment_id: Opaque::new("c"),
-            file_token: Opaque::new("f"),
-            file_type: Opaque::new("docx"),
+            comment_id: DocumentId::new("c").expect("id"),
+            file_token: DocumentId::new("f").expect("id"),
+            file_type: DocumentId::new("docx").expect("id"),
             can_reply: true,
         }
     }
@@ -377,6 +372,9 @@ mod tests {
             ("more", json!(1)),
             ("profile", json!("default")),
             ("timeout_seconds", json!(301)),
+            ("response", json!({"enabled": true, "x": 1})),
+            ("response", Value::Null),
+            ("response", json!("on")),
         ] {
             let mut bad = good.clone();
             bad[name] = value;

@@ -4,17 +4,10 @@
 //! or of replies  5. events and the next position in one transaction  6. exports. After the last card the scan starts again; stable ids
 //! make every reply count once.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
-
 use serde_json::Value;
 
-use crate::contract::channel::ids::Opaque;
 use crate::contract::extension::{Activation, Permission};
-use crate::contract::inbox::comment::{
-    COMMENT_CONFIG, CommentCard, CommentConfig, CommentCursor, CommentEvent, ShownReply,
-    is_comment_event_id,
-};
+use crate::contract::inbox::comment::{CommentCursor, is_comment_event_id};
 use crate::contract::inbox::comment_packet::{
     CaptureCounts, CapturePacket, CommentBlocker, StatusPacket, ack_packet,
 };
@@ -23,75 +16,14 @@ use crate::failpoint;
 use crate::failpoint::Point;
 use crate::flow::Mode;
 use crate::flow::inbox::ack::settle;
-use crate::flow::inbox::context::{ContextArgs, Desk, Located, read_document, resolve_inside};
+use crate::flow::inbox::context::{ContextArgs, Desk};
+use crate::flow::inbox::document::Document;
+use crate::flow::inbox::document_page::{CommentPage, read_page};
 use crate::flow::inbox::error::InboxError;
 use crate::flow::inbox::ports::Providers;
-use crate::port::channel::{ProviderError, ProviderErrorKind as Kind};
 use crate::port::comments::{CommentSource, RightsFault};
 use crate::store::StoreError;
-use crate::store::inbox::{Exporter, Inbox};
-
-/// The code of a document that may not be read, which the program leaves untyped.
-const FORBIDDEN_CODE: i64 = 1_069_303;
-
-/// One configured document with its inbox.
-pub(super) struct Document {
-    pub(super) config: CommentConfig,
-    pub(super) store: Inbox,
-}
-
-impl Document {
-    pub(super) fn open(
-        desk: &Desk<'_>,
-        args: &ContextArgs,
-        permissions: &[Permission],
-    ) -> Result<(Self, Activation), InboxError> {
-        let located = desk.locate(args)?.ok_or(InboxFault::NotConfigured)?;
-        let activation = desk.require(permissions)?;
-        let value = read_document(&located.config)?;
-        let (document, _) = Self::of(&located, &value)?;
-        Ok((document, activation))
-    }
-
-    /// Reads a located configuration; the folder comes with it.
-    pub(super) fn of(located: &Located, value: &Value) -> Result<(Self, PathBuf), InboxError> {
-        let config = CommentConfig::parse(value).map_err(InboxFault::Config)?;
-        let folder = resolve_inside(&located.project, std::path::Path::new(&config.inbox_dir))?;
-        Ok((
-            Self {
-                config,
-                store: Inbox::at(&folder),
-            },
-            folder,
-        ))
-    }
-
-    pub(super) fn require_enabled(&self) -> Result<(), InboxFault> {
-        if self.config.enabled {
-            Ok(())
-        } else {
-            Err(InboxFault::CommentDisabled)
-        }
-    }
-}
-
-/// Tells whether a document is a comment configuration.
-pub(super) fn is_comment_config(value: &Value) -> bool {
-    value.get("schema_version").and_then(Value::as_str) == Some(COMMENT_CONFIG)
-}
-
-/// Says what a failed call means for the caller.
-pub(super) fn blocker_of(error: &ProviderError, otherwise: CommentBlocker) -> CommentBlocker {
-    match error.kind {
-        Kind::PermissionMissing | Kind::GroupHistoryPermission => {
-            CommentBlocker::PermissionRequired
-        }
-        Kind::AuthorizationMissing => CommentBlocker::AuthorizationRequired,
-        Kind::PayloadInvalid => CommentBlocker::ResponseInvalid,
-        _ if error.code == Some(FORBIDDEN_CODE) => CommentBlocker::PermissionRequired,
-        _ => otherwise,
-    }
-}
+use crate::store::inbox::Exporter;
 
 /// Runs `document-comment-status`.
 pub fn status(
@@ -219,125 +151,6 @@ fn stored_cursor(document: &Document) -> Result<CommentCursor, InboxError> {
         Some(row) => CommentCursor::from_row(&row).ok_or_else(|| {
             StoreError::Corrupt("the position of a document is not readable").into()
         }),
-    }
-}
-
-/// One page: its events and the position behind it.
-struct CommentPage {
-    events: Vec<CommentEvent>,
-    skipped: usize,
-    next: CommentCursor,
-    is_last: bool,
-}
-
-fn read_page(
-    (config, own): (&CommentConfig, &BTreeSet<String>),
-    source: &dyn CommentSource,
-    cursor: &CommentCursor,
-) -> Result<CommentPage, CommentBlocker> {
-    let mut page = CommentPage {
-        events: Vec::new(),
-        skipped: 0,
-        next: cursor.clone(),
-        is_last: false,
-    };
-    match cursor {
-        CommentCursor::Comments { token, cycle } => {
-            let read = source
-                .cards(token)
-                .map_err(|error| blocker_of(&error, CommentBlocker::ListFailed))?;
-            page.move_on(read.next.clone(), *cycle);
-            for shown in read.cards {
-                // The provider takes no answer there.
-                if config.responds && !shown.card.can_reply {
-                    page.skipped += shown.replies.len().max(1);
-                    continue;
-                }
-                page.add((config, own), &shown.card, &shown.replies);
-                if let Some(token) = shown.more {
-                    let outer = read.next.clone().unwrap_or_else(|| Opaque::new(""));
-                    page.next = CommentCursor::Replies {
-                        card: shown.card,
-                        token,
-                        outer,
-                        cycle: *cycle,
-                    };
-                    page.is_last = false;
-                }
-            }
-        }
-        CommentCursor::Replies {
-            card,
-            token,
-            outer,
-            cycle,
-        } => {
-            let place = (card, outer, *cycle);
-            read_replies((config, own), source, (token, place), &mut page)?;
-        }
-    }
-    Ok(page)
-}
-
-/// Where more replies of one card are read: the card, the card behind it, the scan.
-type Place<'a> = (&'a CommentCard, &'a Opaque, u64);
-
-fn read_replies(
-    reader: (&CommentConfig, &BTreeSet<String>),
-    source: &dyn CommentSource,
-    (token, place): (&Opaque, Place<'_>),
-    page: &mut CommentPage,
-) -> Result<(), CommentBlocker> {
-    let (card, outer, cycle) = place;
-    let read = source
-        .replies(card, Some(token))
-        .map_err(|error| blocker_of(&error, CommentBlocker::RepliesFailed))?;
-    page.add(reader, card, &read.replies);
-    match read.next {
-        Some(token) => {
-            page.next = CommentCursor::Replies {
-                card: card.clone(),
-                token,
-                outer: outer.clone(),
-                cycle,
-            }
-        }
-        None => page.move_on(
-            Some(outer.clone()).filter(|outer| !outer.as_str().is_empty()),
-            cycle,
-        ),
-    }
-    Ok(())
-}
-
-impl CommentPage {
-    /// Goes to the next card, or to the first one of the next scan.
-    fn move_on(&mut self, next: Option<Opaque>, cycle: u64) {
-        self.is_last = next.is_none();
-        self.next = match next {
-            Some(token) => CommentCursor::Comments { token, cycle },
-            None => CommentCursor::Comments {
-                token: Opaque::new(""),
-                cycle: cycle + 1,
-            },
-        };
-    }
-
-    fn add(
-        &mut self,
-        (config, own): (&CommentConfig, &BTreeSet<String>),
-        card: &CommentCard,
-        replies: &[ShownReply],
-    ) {
-        for reply in replies {
-            match CommentEvent::of(&config.source_ref, card, reply)
-                .filter(|_| reply.key.is_none() && !own.contains(reply.reply_id.as_str()))
-            {
-                Some(event) => self.events.push(event),
-                // A reply without words, or one of our own answers.
-                None => self.skipped += 1,
-            }
-        }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use crate::contract::channel::ids::Opaque;
+use crate::contract::channel::ids::{DocumentId, Opaque};
 use crate::contract::channel::outcome::ExternalWriteOutcome;
 use crate::contract::digest;
 use crate::contract::extension::{Activation, Permission};
@@ -21,7 +21,7 @@ use crate::failpoint::Point;
 use crate::flow::Mode;
 use crate::flow::inbox::ack::claim;
 use crate::flow::inbox::context::{ContextArgs, Desk};
-use crate::flow::inbox::document_comment::{Document, blocker_of};
+use crate::flow::inbox::document::{Document, blocker_of};
 use crate::flow::inbox::error::InboxError;
 use crate::flow::inbox::marks::after;
 use crate::flow::inbox::ports::Providers;
@@ -143,7 +143,7 @@ impl Answer<'_> {
             let reply_id = body
                 .get("reply_id")
                 .and_then(Value::as_str)
-                .map(Opaque::new);
+                .and_then(DocumentId::new);
             return match (row.status.as_str(), reply_id) {
                 ("verified", _) => Ok(("verified", None)),
                 (_, Some(id)) => self.verify(&id),
@@ -183,7 +183,7 @@ impl Answer<'_> {
         digest::content_digest(self.text.as_bytes()).to_string()
     }
 
-    fn put(&self, status: &str, reply_id: Option<&Opaque>) -> Result<(), InboxError> {
+    fn put(&self, status: &str, reply_id: Option<&DocumentId>) -> Result<(), InboxError> {
         let body = json!({
             "source_ref": self.document.config.source_ref,
             "file_token": self.card.file_token.as_str(),
@@ -191,7 +191,7 @@ impl Answer<'_> {
             "comment_id": self.card.comment_id.as_str(),
             "text_digest": self.digest(),
             "status": status,
-            "reply_id": reply_id.map(Opaque::as_str),
+            "reply_id": reply_id.map(DocumentId::as_str),
         });
         let row = CommentReplyRow {
             status: status.to_owned(),
@@ -218,7 +218,7 @@ impl Answer<'_> {
         }
     }
 
-    fn verify(&self, id: &Opaque) -> Result<Ended, InboxError> {
+    fn verify(&self, id: &DocumentId) -> Result<Ended, InboxError> {
         let same = |shown: &str| {
             [self.text.to_owned(), escaped(self.text)]
                 .iter()

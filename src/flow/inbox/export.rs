@@ -7,7 +7,7 @@ use crate::flow::Mode;
 use crate::flow::inbox::ack::claim;
 use crate::flow::inbox::catch_up::Bound;
 use crate::flow::inbox::context::{ContextArgs, Desk, Located, Source, read_document};
-use crate::flow::inbox::document_comment::{Document, is_comment_config};
+use crate::flow::inbox::document::{Document, is_comment_config};
 use crate::flow::inbox::error::InboxError;
 use crate::store::inbox::{Exporter, Inbox};
 use crate::store::lock::Settlement;

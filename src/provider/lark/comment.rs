@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::call::{Answer, Deadline, Program, not_started};
 use super::failure::{first_object, unreadable};
 use super::{argv, read, version};
-use crate::contract::channel::ids::Opaque;
+use crate::contract::channel::ids::{DocumentId, Opaque};
 use crate::contract::inbox::comment::{CommentCard, CommentConfig, CommentIdentity, ShownReply};
 use crate::port::channel::{ProgramChoice, ProviderError};
 use crate::port::comments::{
@@ -43,20 +43,12 @@ impl LarkComments {
         self.config.identity.as_str()
     }
 
-    fn replies_path(card: &CommentCard) -> Option<String> {
-        let parts = [card.file_token.as_str(), card.comment_id.as_str()];
-        let is_plain = |text: &str| {
-            !text.is_empty()
-                && text
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
-        };
-        parts.into_iter().all(is_plain).then(|| {
-            format!(
-                "/open-apis/drive/v1/files/{}/comments/{}/replies",
-                parts[0], parts[1]
-            )
-        })
+    fn replies_path(card: &CommentCard) -> String {
+        format!(
+            "/open-apis/drive/v1/files/{}/comments/{}/replies",
+            card.file_token.as_str(),
+            card.comment_id.as_str()
+        )
     }
 
     fn bot_rights(&self) -> Result<CommentRights, RightsFault> {
@@ -173,7 +165,7 @@ impl CommentSource for LarkComments {
         card: &CommentCard,
         token: Option<&Opaque>,
     ) -> Result<ReplyPage, ProviderError> {
-        let path = Self::replies_path(card).ok_or_else(unreadable)?;
+        let path = Self::replies_path(card);
         let mut params =
             json!({"file_type": card.file_type.as_str(), "page_size": self.config.page_size});
         if let Some(token) = token.filter(|token| !token.as_str().is_empty()) {
@@ -193,15 +185,21 @@ impl CommentSource for LarkComments {
         })
     }
 
-    fn create(&self, card: &CommentCard, text: &str, key: &str) -> Result<Opaque, ProviderError> {
-        let path = Self::replies_path(card).ok_or_else(unreadable)?;
+    fn create(
+        &self,
+        card: &CommentCard,
+        text: &str,
+        key: &str,
+    ) -> Result<DocumentId, ProviderError> {
+        let path = Self::replies_path(card);
         let params = json!({"file_type": card.file_type.as_str()}).to_string();
         let extra = json!({KEY_NAME: key}).to_string();
         let data = json!({"content": {"elements": [{"type": "text_run", "text_run": {"text": text}}]}, "extra": extra}).to_string();
         let tail = argv::api_as(("POST", &path), Some(params), Some(data), self.identity());
         let envelope = self.call(&tail)?.envelope()?;
+        // Created, but under no id that can be asked for: nobody knows.
         read::find_text(&envelope["data"], &["reply_id"])
-            .map(Opaque::new)
+            .and_then(DocumentId::new)
             .ok_or_else(unreadable)
     }
 }
@@ -232,23 +230,19 @@ fn next(data: &Value, sent: Option<&Opaque>) -> Result<Option<Opaque>, ProviderE
 }
 
 fn card_page(data: &Value, sent: &Opaque) -> Result<CardPage, ProviderError> {
-    let file = |name: &str| {
-        data[name]
+    let id = |value: &Value| {
+        value
             .as_str()
-            .filter(|text| !text.is_empty())
-            .map(Opaque::new)
+            .and_then(DocumentId::new)
+            .ok_or_else(unreadable)
     };
     let mut cards = Vec::new();
     for item in list(&data["items"])? {
-        let comment_id = item["comment_id"]
-            .as_str()
-            .filter(|id| !id.is_empty())
-            .ok_or_else(unreadable)?;
         let is_closed = item["is_solved"] == json!(true) || item["is_whole"] == json!(true);
         let card = CommentCard {
-            comment_id: Opaque::new(comment_id),
-            file_token: file("file_token").ok_or_else(unreadable)?,
-            file_type: file("file_type").ok_or_else(unreadable)?,
+            comment_id: id(&item["comment_id"])?,
+            file_token: id(&data["file_token"])?,
+            file_type: id(&data["file_type"])?,
             can_reply: !is_closed,
         };
         let more = (item["has_more"] == json!(true))
@@ -285,7 +279,7 @@ fn shown_reply(item: &Value) -> Option<ShownReply> {
         _ => String::new(),
     };
     Some(ShownReply {
-        reply_id: Opaque::new(item["reply_id"].as_str().filter(|id| !id.is_empty())?),
+        reply_id: DocumentId::new(item["reply_id"].as_str()?)?,
         text: Opaque::new(text),
         create_time,
         user_id: item["user_id"]
@@ -314,4 +308,28 @@ fn key_of(extra: &Value) -> Option<String> {
         other => other,
     };
     object[KEY_NAME].as_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(file: &str, comment: &str, reply: &str) -> Result<CardPage, ProviderError> {
+        let shown = json!({"file_token": file, "file_type": "docx", "has_more": false, "page_token": "",
+            "items": [{"comment_id": comment, "reply_list": {"replies": [{"reply_id": reply}]}}]});
+        card_page(&shown, &Opaque::new(""))
+    }
+
+    #[test]
+    fn a_page_with_an_id_that_is_none_is_no_page() {
+        assert!(page("doc", "c1", "r1").is_ok());
+        for (file, comment, reply) in [
+            ("../x", "c1", "r1"),
+            ("doc", "c/1", "r1"),
+            ("doc", "c1", "r 1"),
+            ("doc", "", "r1"),
+        ] {
+            assert!(page(file, comment, reply).is_err());
+        }
+    }
 }

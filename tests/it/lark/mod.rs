@@ -3,6 +3,7 @@
 mod collector;
 mod crash;
 mod desk;
+mod document;
 mod guidance;
 mod history;
 mod marks;
