@@ -132,6 +132,15 @@ pub fn release(lease: Option<&Lease>, proof: &Proof<'_>) -> Outcome<Lease> {
     Ok(step(lease, proof.now))
 }
 
+/// The end of a live lease whose todo is finished: nothing is left to hold.
+pub fn ended(lease: &Lease, now: Timestamp) -> Option<Lease> {
+    lease.is_live(now).then(|| {
+        let mut lease = lease.clone();
+        lease.status = "released".to_owned();
+        step(lease, now)
+    })
+}
+
 fn step(mut lease: Lease, now: Timestamp) -> Lease {
     lease.version += 1;
     lease.updated_at = now;

@@ -126,26 +126,35 @@ impl Rows<'_> {
         goal: &GoalId,
         now: Timestamp,
     ) -> Result<Timestamp, StoreError> {
-        let sql = "SELECT MAX(recorded_us) FROM events WHERE goal_id=?1 AND recorded_us>=?2 AND recorded_us<?2+1000000";
-        let latest: Option<i64> =
-            self.0
-                .query_row(sql, params![goal.as_str(), micros(now)], |row| row.get(0))?;
-        free_after(now, latest)
+        let sql = "SELECT MAX(recorded_us) FROM events WHERE goal_id=?1 AND recorded_us>=?2 AND recorded_us<?2+?3";
+        self.free_instant(sql, goal, now)
+    }
+
+    /// The first instant from `now` on that the query finds free. A second that is taken to its last microsecond leads
+    /// to the next one; an instant further ahead, left by a clock that was set back, is not followed.
+    pub(in crate::store) fn free_instant(
+        &self,
+        sql: &str,
+        goal: &GoalId,
+        now: Timestamp,
+    ) -> Result<Timestamp, StoreError> {
+        let mut statement = self.0.prepare_cached(sql)?;
+        let mut from = micros(now);
+        let free = loop {
+            let with = params![goal.as_str(), from, SECOND];
+            let latest: Option<i64> = statement.query_row(with, |row| row.get(0))?;
+            match latest {
+                None => break from,
+                Some(latest) if latest + 1 < from + SECOND => break latest + 1,
+                Some(_) => from += SECOND,
+            }
+        };
+        from_micros(free).ok_or(StoreError::Corrupt("the clock is outside the calendar"))
     }
 }
 
-/// The instant itself, or the next microsecond after the latest one taken.
-pub(in crate::store) fn free_after(
-    now: Timestamp,
-    latest: Option<i64>,
-) -> Result<Timestamp, StoreError> {
-    match latest {
-        None => Ok(now),
-        Some(latest) => {
-            from_micros(latest + 1).ok_or(StoreError::Corrupt("the clock is outside the calendar"))
-        }
-    }
-}
+/// Microseconds of a second.
+const SECOND: i64 = 1_000_000;
 
 /// Microseconds since the epoch.
 pub fn micros(instant: Timestamp) -> i64 {

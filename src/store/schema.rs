@@ -6,7 +6,7 @@
 use super::database::Migrations;
 
 /// The migrations of `state.sqlite3`.
-pub const STATE: Migrations = Migrations(&[KERNEL_1, KERNEL_2]);
+pub const STATE: Migrations = Migrations(&[KERNEL_1, KERNEL_2, KERNEL_3]);
 
 const KERNEL_1: &str = "
 CREATE TABLE goal_heads(goal_id TEXT PRIMARY KEY, instance_id TEXT NOT NULL UNIQUE, revision INTEGER NOT NULL,
@@ -98,6 +98,12 @@ ALTER TABLE goal_heads ADD COLUMN runs_bytes INTEGER NOT NULL DEFAULT 0;
 UPDATE goal_heads SET
   events_bytes=(SELECT COALESCE(SUM(length(CAST(body_json AS BLOB))+1),0) FROM events WHERE events.goal_id=goal_heads.goal_id),
   runs_bytes=(SELECT COALESCE(SUM(length(CAST(body_json AS BLOB))+1),0) FROM runs WHERE runs.goal_id=goal_heads.goal_id);
+";
+
+/// The next action an agent wrote last, and the finished todos that are not put away yet.
+const KERNEL_3: &str = "
+CREATE INDEX runs_next_action ON runs(goal_id,agent_id,seq) WHERE json_extract(body_json,'$.next_action') IS NOT NULL;
+CREATE INDEX todos_finished ON todos(goal_id,append_seq) WHERE status='done' AND archive_state='active';
 ";
 
 #[cfg(test)]

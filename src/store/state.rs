@@ -372,6 +372,20 @@ mod tests {
     }
 
     #[test]
+    fn a_second_taken_to_its_end_leads_to_the_next_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = Store::at(folder.path()).write().unwrap();
+        writer.ensure_head(&goal(), "inst", None).unwrap();
+        let mut tx = writer.begin(&goal(), at("2026-01-01T00:00:00Z")).unwrap();
+        let last = at("2026-01-01T00:00:00.999999Z");
+        tx.event_at(EventDraft::new("a", "x"), last).unwrap();
+        let next = tx.event(EventDraft::new("a", "x")).unwrap();
+        assert_eq!(next.recorded_at.to_string(), "2026-01-01T00:00:01Z");
+        let after = tx.event(EventDraft::new("a", "x")).unwrap();
+        assert_eq!(after.recorded_at.to_string(), "2026-01-01T00:00:01.000001Z");
+    }
+
+    #[test]
     fn a_changed_body_is_damage() {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = Store::at(folder.path()).write().unwrap();

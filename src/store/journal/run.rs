@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::contract::ids::{AgentId, GoalId};
 use crate::contract::time::Timestamp;
 use crate::store::StoreError;
-use crate::store::rows::{Rows, checked, free_after, micros, stored_text};
+use crate::store::rows::{Rows, checked, micros, stored_text};
 use crate::store::state::GoalTx;
 
 /// One stored run.
@@ -49,7 +49,7 @@ impl Rows<'_> {
         goal: &GoalId,
         agent: &AgentId,
     ) -> Result<Option<String>, StoreError> {
-        let sql = "SELECT json_extract(body_json,'$.next_action') FROM runs WHERE goal_id=?1 AND agent_id=?2
+        let sql = "SELECT json_extract(body_json,'$.next_action') FROM runs INDEXED BY runs_next_action WHERE goal_id=?1 AND agent_id=?2
                    AND json_extract(body_json,'$.next_action') IS NOT NULL ORDER BY seq DESC LIMIT 1";
         Ok(self
             .0
@@ -86,11 +86,8 @@ impl Rows<'_> {
 
     /// The next instant a run of this goal may have.
     pub fn free_run_instant(&self, goal: &GoalId, now: Timestamp) -> Result<Timestamp, StoreError> {
-        let sql = "SELECT MAX(generated_us) FROM runs WHERE goal_id=?1 AND generated_us>=?2 AND generated_us<?2+1000000";
-        let latest: Option<i64> =
-            self.0
-                .query_row(sql, params![goal.as_str(), micros(now)], |row| row.get(0))?;
-        free_after(now, latest)
+        let sql = "SELECT MAX(generated_us) FROM runs WHERE goal_id=?1 AND generated_us>=?2 AND generated_us<?2+?3";
+        self.free_instant(sql, goal, now)
     }
 
     /// The number the next run of this goal gets.

@@ -106,11 +106,26 @@ impl Rows<'_> {
         Ok(count.optional()?.unwrap_or(0))
     }
 
-    /// The done todos of a goal that are not archived yet.
-    pub fn done_and_active(&self, goal: &GoalId) -> Result<Vec<Todo>, StoreError> {
-        let sql = "SELECT body_json FROM todos WHERE goal_id=?1 AND role IN('agent','user') AND status='done'
-                   AND archive_state='active' ORDER BY append_seq";
-        self.todos(sql, params![goal.as_str()])
+    /// The next done todos of a goal that are not archived yet, after a place in the order of adding, and the last place.
+    pub fn done_and_active(
+        &self,
+        goal: &GoalId,
+        (after, limit): (i64, usize),
+    ) -> Result<(Vec<Todo>, i64), StoreError> {
+        let sql = "SELECT body_json,append_seq FROM todos INDEXED BY todos_finished WHERE goal_id=?1 AND status='done'
+                   AND archive_state='active' AND append_seq>?2 ORDER BY append_seq LIMIT ?3";
+        let mut statement = self.0.prepare(sql)?;
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let rows = statement.query_map(params![goal.as_str(), after, limit], |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
+        })?;
+        let mut found = (Vec::new(), after);
+        for row in rows {
+            let (text, seq) = row?;
+            found.0.push(parse(&text)?);
+            found.1 = seq;
+        }
+        Ok(found)
     }
 
     fn todos(&self, sql: &str, with: &[&dyn rusqlite::ToSql]) -> Result<Vec<Todo>, StoreError> {

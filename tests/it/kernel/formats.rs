@@ -146,10 +146,9 @@ fn a_historical_turn_that_needs_its_host_or_lost_its_signature_is_refused() {
     assert_eq!(sound["decision"], "replay_legal");
 }
 
-#[test]
-fn the_first_store_is_opened_read_and_written() {
+/// A world whose store is a recorded one.
+fn recorded_store(dump: &str, version: i64) -> World {
     let world = World::new();
-    let dump = include_str!("../../../fixtures/store/state-v1.sql");
     let path = world.runtime().join("state.sqlite3");
     for suffix in ["", "-wal", "-shm"] {
         let _ = fs::remove_file(world.runtime().join(format!("state.sqlite3{suffix}")));
@@ -157,24 +156,58 @@ fn the_first_store_is_opened_read_and_written() {
     let store = rusqlite::Connection::open(&path).expect("a database");
     store.execute_batch(dump).expect("the recorded store");
     store
-        .pragma_update(None, "user_version", 1)
+        .pragma_update(None, "user_version", version)
         .expect("a number");
     store
         .pragma_update(None, "journal_mode", "WAL")
         .expect("a mode");
     drop(store);
     let registry = include_str!("../../../fixtures/store/registry-v1.json");
-    fs::write(
-        world.sandbox.project().join(".loopx/registry.json"),
-        registry,
-    )
-    .expect("written");
-    let list = world
-        .run(&["todo", "list", "--goal-id", "demo-goal"])
-        .packet();
-    assert_eq!(list["todos"][0]["text"], "Measure the first step");
-    world.todo("second", &[]);
-    assert_eq!(world.decide(&[])["should_run"], true);
+    let path = world.sandbox.project().join(".loopx/registry.json");
+    fs::write(path, registry).expect("written");
+    world
+}
+
+#[test]
+fn every_older_store_is_opened_read_and_written() {
+    for (dump, version) in [
+        (include_str!("../../../fixtures/store/state-v1.sql"), 1),
+        (include_str!("../../../fixtures/store/state-v2.sql"), 2),
+    ] {
+        let world = recorded_store(dump, version);
+        let list = world
+            .run(&["todo", "list", "--goal-id", "demo-goal"])
+            .packet();
+        assert_eq!(list["todos"][0]["text"], "Measure the first step");
+        world.todo("second", &[]);
+        assert_eq!(world.decide(&[])["should_run"], true);
+        let sql = "PRAGMA user_version";
+        let now: i64 = world
+            .store()
+            .query_row(sql, [], |row| row.get(0))
+            .expect("a number");
+        assert!(now > 2);
+        world.run(&["doctor"]).packet();
+    }
+}
+
+#[test]
+fn the_next_action_of_an_older_store_is_still_the_last_one() {
+    let world = recorded_store(include_str!("../../../fixtures/store/state-v2.sql"), 2);
+    let refresh = |next: &str| {
+        let head = [
+            "refresh-state",
+            "--goal-id",
+            "demo-goal",
+            "--agent-id",
+            "lane-a",
+        ];
+        let more = ["--next-action", next, "--vision-state", "open"];
+        let packet = world.run(&[&head[..], &more].concat()).packet();
+        packet["vision_checkpoint"]["required"].clone()
+    };
+    assert_eq!(refresh("Go on"), false);
+    assert_eq!(refresh("Turn round"), true);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod decisions;
 mod formats;
 mod halves;
 mod large;
+mod leases;
 mod meddling;
 mod race;
 mod refresh;
