@@ -30,7 +30,10 @@ pub fn bootstrap(ports: &Ports, mode: Mode, id: &GoalId, words: &NewGoal) -> Ans
     if workspace.registry_dir().ends_with(".loopx") {
         registry::ignore_folder(workspace.registry_dir())?;
     }
-    let held = registry::lock_for_edit(workspace.registry(), &open::registry_claim(ports))?;
+    let held = registry::lock_for_edit(
+        workspace.registry(),
+        &open::registry_claim(ports, &ports.now.to_string()),
+    )?;
     let registry = Registry::read(workspace.registry())?;
     if registry.goal(id)?.is_some() {
         // Another process made it while this one waited for the lock.

@@ -109,7 +109,10 @@ impl Place {
         let mut writer = self.store.write()?;
         let fresh = ports.ids.fresh().ok_or_else(no_randomness)?;
         let head = writer.ensure_head(&self.goal.id, &fresh, None)?;
-        let held = registry::lock_for_edit(self.registry.path(), &registry_claim(ports))?;
+        let held = registry::lock_for_edit(
+            self.registry.path(),
+            &registry_claim(ports, &ports.now.to_string()),
+        )?;
         let current = Registry::read(self.registry.path())?;
         let document = current.with_entry(&self.goal.id, |entry| {
             entry.insert("instance_id".to_owned(), json!(head.instance_id));
@@ -203,13 +206,13 @@ impl Place {
 }
 
 /// The lock claim of a change to a registry.
-pub fn registry_claim(ports: &Ports) -> Claim<'_> {
+pub fn registry_claim<'a>(ports: &'a Ports, now: &'a str) -> Claim<'a> {
     Claim {
         lock_id: "registry",
         agent_id: None,
         operation: &ports.operation,
         policy: Policy::Mutation,
-        now: "",
+        now,
     }
 }
 

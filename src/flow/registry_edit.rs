@@ -69,7 +69,10 @@ pub fn apply(ports: &Ports, mode: Mode, change: &Change<'_>) -> Answer<Edited> {
     check_revision(&place.registry, change.expected)?;
     let seen = place.registry.revision().to_owned();
     let mut writer = place.writer(ports)?;
-    let held = registry::lock_for_edit(place.registry.path(), &open::registry_claim(ports))?;
+    let held = registry::lock_for_edit(
+        place.registry.path(),
+        &open::registry_claim(ports, &ports.now.to_string()),
+    )?;
     let current = Registry::read(place.registry.path())?;
     if change.expected.is_some() && seen == place.registry.revision() {
         check_revision(&current, change.expected)?;

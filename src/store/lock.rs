@@ -15,6 +15,9 @@ use serde_json::{Value, json};
 
 use super::StoreError;
 use super::private_file;
+use super::rows::{from_micros, micros};
+use crate::contract::digest;
+use crate::contract::time::Timestamp;
 
 /// A place in the lock order.
 pub trait Rank {
@@ -91,7 +94,7 @@ impl Policy {
 /// Who wants a lock and what for.
 #[derive(Clone, Debug)]
 pub struct Claim<'a> {
-    /// Stands for the locked thing in the record; a digest, never a path.
+    /// The kind of the locked thing; the record holds a digest of it and of its place.
     pub lock_id: &'a str,
     /// The acting agent, if any.
     pub agent_id: Option<&'a str>,
@@ -123,6 +126,7 @@ pub struct Holder {
 pub struct Held<R: Rank> {
     file: File,
     record: Value,
+    since: Instant,
     rank: PhantomData<R>,
 }
 
@@ -155,7 +159,7 @@ pub fn acquire<R: Rank>(path: &Path, claim: &Claim<'_>) -> Result<Held<R>, Store
     }
     let record = json!({
         "schema_version": "file_lock_holder_v0",
-        "lock_id": claim.lock_id,
+        "lock_id": lock_id(path, claim),
         "pid": std::process::id(),
         "agent_id": claim.agent_id,
         "operation": claim.operation,
@@ -168,8 +172,16 @@ pub fn acquire<R: Rank>(path: &Path, claim: &Claim<'_>) -> Result<Held<R>, Store
     Ok(Held {
         file,
         record,
+        since: Instant::now(),
         rank: PhantomData,
     })
+}
+
+/// Tells two locks apart without saying where they lie.
+fn lock_id(path: &Path, claim: &Claim<'_>) -> String {
+    let place = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let place = place.to_string_lossy();
+    digest::nul_joined(&[claim.lock_id, &place]).short(16)
 }
 
 impl<R: Rank> Held<R> {
@@ -180,12 +192,20 @@ impl<R: Rank> Held<R> {
     }
 }
 
+impl<R: Rank> Held<R> {
+    /// The instant of the claim and the time since: the clock itself is read once per command.
+    fn released_at(&self) -> Option<Timestamp> {
+        let acquired = self.record.get("acquired_at")?.as_str()?;
+        let held = i64::try_from(self.since.elapsed().as_micros()).ok()?;
+        from_micros(micros(Timestamp::parse(acquired)?).checked_add(held)?)
+    }
+}
+
 impl<R: Rank> Drop for Held<R> {
     fn drop(&mut self) {
-        if let Some(record) = self.record.as_object_mut() {
-            record.insert("released".into(), Value::Bool(true));
-        }
-        let record = std::mem::take(&mut self.record);
+        let released_at = self.released_at();
+        let mut record = std::mem::take(&mut self.record);
+        record["released_at"] = json!(released_at);
         let _ = write_record(&mut self.file, &record);
     }
 }
@@ -250,6 +270,31 @@ mod tests {
         assert_eq!(holder.pid, Some(u64::from(std::process::id())));
         drop(held);
         assert!(acquire::<Lane>(&path, &claim(Policy::SingleFlight)).is_ok());
+    }
+
+    #[test]
+    fn the_record_says_who_held_it_from_when_to_when_and_names_no_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.lock");
+        let record = || {
+            let text = std::fs::read_to_string(&path).unwrap();
+            serde_json::from_str::<Value>(&text).unwrap()
+        };
+        let held = acquire::<Lane>(&path, &claim(Policy::Monitor)).unwrap();
+        let taken = record();
+        assert_eq!(taken["schema_version"], "file_lock_holder_v0");
+        assert_eq!(taken["policy"], "monitor");
+        assert_eq!(taken.get("released_at"), None);
+        assert_eq!(taken["lock_id"].as_str().unwrap().len(), 16);
+        drop(held);
+        let released = record();
+        let at =
+            |record: &Value, name: &str| Timestamp::parse(record[name].as_str().unwrap()).unwrap();
+        assert!(at(&released, "released_at") >= at(&released, "acquired_at"));
+        assert_eq!(released.get("released"), None);
+        assert!(!released.to_string().contains("a.lock"));
+        let _again = acquire::<Lane>(&path, &claim(Policy::Monitor)).unwrap();
+        assert_eq!(record().get("released_at"), None);
     }
 
     #[test]

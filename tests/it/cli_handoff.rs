@@ -1,5 +1,7 @@
 //! `handoff` through the binary: revision-guarded, moved once, replayed harmlessly.
 
+use std::process::{Child, Stdio};
+
 use serde_json::{Value, json};
 
 use crate::support::{Run, Sandbox};
@@ -418,4 +420,50 @@ fn equal_requests_at_once_are_applied_once_and_replayed() {
             "applied", "replayed", "replayed", "replayed", "replayed", "replayed"
         ]
     );
+}
+
+#[test]
+fn racing_calls_of_one_adoption_make_one_transfer_and_answer_alike() {
+    let goal = Goal::owned_by_lane_a();
+    let prepared = goal.prepare("op-1", &goal.revision()).packet();
+    let revision = text(&prepared, "provider_revision");
+    // The first round races to adopt, the second replays what it did.
+    for applied in [1, 0] {
+        let start = |_| {
+            let adopt = goal.adopt("lane-b", "op-2", &revision);
+            let mut command = adopt.command();
+            command.args(["--format", "json"]).stdout(Stdio::piped());
+            command.spawn().expect("starts")
+        };
+        let children: Vec<Child> = (0..6).map(start).collect();
+        let answer = |child: Child| {
+            let done = child.wait_with_output().expect("ends");
+            let packet: Value = serde_json::from_slice(&done.stdout).expect("a packet");
+            assert_eq!(done.status.code(), Some(0), "{packet}");
+            packet
+        };
+        let packets: Vec<Value> = children.into_iter().map(answer).collect();
+        let count = |word: &str| {
+            packets
+                .iter()
+                .filter(|packet| packet["result"] == word)
+                .count()
+        };
+        assert_eq!(
+            (count("applied"), count("replayed")),
+            (applied, 6 - applied)
+        );
+        for packet in &packets {
+            assert_eq!(packet["claim"], "transferred");
+            assert_eq!(packet["current_authority_verified"], true);
+            assert_eq!(packet["claimed_by"], "lane-b");
+        }
+    }
+    let log = goal
+        .sandbox
+        .project()
+        .join(".loopx/runtime/goals/demo/rollout-event-log.jsonl");
+    let log = std::fs::read_to_string(log).expect("the events");
+    assert_eq!(log.matches("todo handed over").count(), 1);
+    assert_eq!(goal.owner(), "lane-b");
 }
