@@ -10,6 +10,10 @@
 mod answer;
 #[path = "lark/call.rs"]
 mod call;
+#[path = "lark/card.rs"]
+mod card;
+#[path = "lark/chat.rs"]
+mod chat;
 #[path = "lark/document.rs"]
 mod document;
 #[path = "lark/fault.rs"]
@@ -18,6 +22,8 @@ mod fault;
 mod identity;
 #[path = "lark/message.rs"]
 mod message;
+#[path = "lark/profile.rs"]
+mod profile;
 #[path = "lark/read.rs"]
 mod read;
 #[path = "lark/send.rs"]
@@ -47,6 +53,9 @@ fn main() -> ExitCode {
         }
     };
     folder.log(&argv, &call.command);
+    if call.command.starts_with("auth ") && std::env::var_os("LARKSUITE_CLI_APP_ID").is_some() {
+        return Answer::failed(&Failure::argument(), "").print();
+    }
     if call.command == "event consume" {
         return stream::consume(&folder, &call);
     }
@@ -71,6 +80,11 @@ fn run(state: &mut state::State, call: &Call) -> Answer {
         "im +messages-mget" => read::mget(state, call),
         "im +chat-messages-list" => read::history(state, call),
         "im +threads-messages-list" => read::thread(state, call),
+        "im +chat-list" => chat::list(state, call),
+        "im +chat-search" => chat::search(state, call),
+        "im +chat-create" => chat::create(state, call),
+        "profile list" => Ok(profile::list(state)),
+        "config init" => profile::init(state, call),
         "im +messages-search" => read::search(state, call),
         "im +messages-send" | "im +messages-reply" => send::message(state, call),
         "drive +list-comments" => document::cards(state, call),
@@ -88,7 +102,23 @@ fn api(state: &mut state::State, call: &Call) -> Result<Answer, Failure> {
         .split('/')
         .filter(|part| !part.is_empty())
         .collect();
+    if call.identity() == "user" {
+        chat::person(state, call)?;
+    }
+    if call.has("dry-run") {
+        return dry_run(state, call);
+    }
     match (call.method.as_str(), parts.as_slice()) {
+        ("POST", ["open-apis", "im", "v1", "chats", chat, "members"]) => {
+            chat::add_members(state, call, chat)
+        }
+        ("POST", ["open-apis", "interactive", "v1", "card", "update"]) => card::update(state, call),
+        ("PATCH", ["open-apis", "im", "v1", "messages", id]) => card::patch(state, call, id),
+        ("POST", ["open-apis", "im", "v1", "pins"]) => card::create_pin(state, call),
+        ("GET", ["open-apis", "im", "v1", "pins"]) => card::pins(state, call),
+        ("POST", ["open-apis", "drive", "v1", "permissions", token, "members"]) => {
+            document::share(state, call, token)
+        }
         ("GET", ["open-apis", "im", "v1", "chats", chat]) => read::chat(state, call, chat),
         ("GET", ["open-apis", "im", "v1", "messages", id]) => read::raw(state, call, id),
         ("GET", ["open-apis", "im", "v1", "messages", id, "reactions"]) => {
@@ -139,4 +169,21 @@ fn api(state: &mut state::State, call: &Call) -> Result<Answer, Failure> {
         ) => identity::versions(state, call, app),
         _ => Err(Failure::page(404)),
     }
+}
+
+/// What an `api` call would send, without sending it.
+fn dry_run(state: &state::State, call: &Call) -> Result<Answer, Failure> {
+    let mut step = serde_json::json!({"method": call.method, "url": call.path});
+    for (flag, name) in [("params", "params"), ("data", "body")] {
+        if call.has(flag) {
+            step[name] = call.object(flag)?;
+        }
+    }
+    let app = state
+        .profile(&call.profile)
+        .map_or(serde_json::Value::Null, |row| row["app_id"].clone());
+    let data = serde_json::json!({"api": [step], "context": {"app_id": app}});
+    Ok(Answer::bare(
+        &serde_json::json!({"ok": true, "identity": call.identity(), "dry_run": true, "data": data}),
+    ))
 }

@@ -137,7 +137,7 @@ fn typed(code: i64) -> (&'static str, &'static str, u8, Value) {
         ),
         99_991_663 | 99_991_668 | 99_991_671 => ("authentication", "token_invalid", 3, json!({})),
         99_991_677 => ("authentication", "token_expired", 3, json!({})),
-        10_014 | 99_991_543 => ("config", "invalid_client", 3, json!({"hint": "<hint>"})),
+        10_014 | 20_002 | 99_991_543 => ("config", "invalid_client", 3, json!({"hint": "<hint>"})),
         _ => ("api", "unknown", 1, json!({})),
     }
 }

@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use super::answer::Failure;
 
-const SWITCHES: [&str; 11] = [
+const SWITCHES: [&str; 13] = [
+    "app-secret-stdin",
+    "new",
     "json",
     "dry-run",
     "verify",
@@ -21,7 +23,7 @@ const SWITCHES: [&str; 11] = [
 ];
 
 /// Flags a command knows beside `--as`, `--format` and `--json`.
-const KNOWN: [(&str, &[&str]); 14] = [
+const KNOWN: [(&str, &[&str]); 19] = [
     ("auth status", &["verify"]),
     ("auth check", &["scope"]),
     ("whoami", &[]),
@@ -93,11 +95,23 @@ const KNOWN: [(&str, &[&str]); 14] = [
         &[
             "url",
             "token",
+            "dry-run",
             "solved-status",
             "comment-scope",
             "page-size",
             "page-token",
         ],
+    ),
+    ("im +chat-list", &["types", "page-size", "page-token"]),
+    ("im +chat-search", &["query", "page-size", "page-token"]),
+    (
+        "im +chat-create",
+        &["name", "description", "chat-mode", "type", "bots"],
+    ),
+    ("profile list", &[]),
+    (
+        "config init",
+        &["app-id", "app-secret-stdin", "name", "brand", "lang", "new"],
     ),
     (
         "event consume",
@@ -180,7 +194,8 @@ impl Call {
         let common = ["as", "format", "json"];
         let fits =
             |name: &String| known.contains(&name.as_str()) || common.contains(&name.as_str());
-        if !self.flags.keys().all(fits) {
+        let is_bare = self.command == "profile list" && self.has("json");
+        if is_bare || !self.flags.keys().all(fits) {
             return Err(Failure::argument());
         }
         match self.flags.get("as").map(String::as_str) {

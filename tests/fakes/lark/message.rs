@@ -14,7 +14,7 @@ pub(crate) fn shown(message: &Value) -> Value {
     let mut out = Map::new();
     let mut put = |name: &str, value: Value| drop(out.insert(name.to_owned(), value));
     put("chat_id", message["chat_id"].clone());
-    put("content", json!(rendered(message)));
+    put("content", json!(content(message)));
     put(
         "create_time",
         json!(minute(message["at"].as_i64().unwrap_or(0))),
@@ -29,8 +29,14 @@ pub(crate) fn shown(message: &Value) -> Value {
     put("message_app_link", json!("https://applink.example/x"));
     put("message_id", message["message_id"].clone());
     put("message_position", json!("1"));
-    put("msg_type", json!("text"));
+    put("msg_type", json!(kind(message)));
     put("sender", sender(message));
+    if message["edited"] == json!(true) {
+        put(
+            "update_time",
+            json!(minute(message["at"].as_i64().unwrap_or(0) + 60)),
+        );
+    }
     match (&message["thread_id"], &message["parent_id"]) {
         (Value::String(thread), _) => {
             put("thread_id", json!(thread));
@@ -43,6 +49,52 @@ pub(crate) fn shown(message: &Value) -> Value {
     }
     put("updated", json!(message["edited"] == json!(true)));
     Value::Object(out)
+}
+
+fn kind(message: &Value) -> &str {
+    message["msg_type"].as_str().unwrap_or("text")
+}
+
+/// What is shown of a message: words, a card as tags, anything else by its name.
+fn content(message: &Value) -> String {
+    let body: Value =
+        serde_json::from_str(message["body"].as_str().unwrap_or("")).unwrap_or_default();
+    match kind(message) {
+        "text" => rendered(message),
+        "post" => {
+            let mut words = Vec::new();
+            gather(&body, &["text"], &mut words);
+            words.join("")
+        }
+        "interactive" => {
+            let title = body["header"]["title"]["content"].as_str().unwrap_or("");
+            let mut words = Vec::new();
+            gather(&body["body"], &["content"], &mut words);
+            format!("<card title=\"{title}\">\n{}\n</card>", words.join("\n"))
+        }
+        "image" => format!("[Image: {}]", body["image_key"].as_str().unwrap_or("")),
+        "file" => format!(
+            "<file key=\"{}\" name=\"{}\"/>",
+            body["file_key"].as_str().unwrap_or(""),
+            body["file_name"].as_str().unwrap_or("")
+        ),
+        other => format!("[{other}]"),
+    }
+}
+
+fn gather(value: &Value, names: &[&str], found: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => {
+            for (name, inner) in map {
+                match inner.as_str() {
+                    Some(text) if names.contains(&name.as_str()) => found.push(text.to_owned()),
+                    _ => gather(inner, names, found),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| gather(item, names, found)),
+        _ => {}
+    }
 }
 
 fn sender(message: &Value) -> Value {
@@ -126,13 +178,13 @@ pub(crate) fn minute(at: i64) -> String {
 /// The message as it was sent.
 pub(crate) fn raw(message: &Value) -> Value {
     let mut out = json!({
-        "body": {"content": json!({"text": message["text"]}).to_string()},
+        "body": {"content": message["body"].as_str().map_or_else(|| json!({"text": message["text"]}).to_string(), str::to_owned)},
         "chat_id": message["chat_id"],
         "create_time": format!("{}000", message["at"].as_i64().unwrap_or(0)),
         "deleted": message["deleted"] == json!(true),
         "message_id": message["message_id"],
         "message_position": "1",
-        "msg_type": "text",
+        "msg_type": kind(message),
         "sender": {"id": message["sender_id"], "id_type": "open_id", "sender_type": message["sender_type"], "tenant_key": "tk"},
         "update_time": format!("{}000", message["at"].as_i64().unwrap_or(0)),
         "updated": message["edited"] == json!(true),

@@ -73,12 +73,52 @@ pub(crate) fn members(state: &State, call: &Call) -> Result<Answer, Failure> {
         .number("page-limit", 10, 1000)?
         .min(state.option("member_page_cap", usize::MAX));
     let limit = if call.has("page-all") { limit } else { 1 };
+    let options = &state.0["options"];
+    if let Some(page) = options["members_page_error"]
+        .as_u64()
+        .filter(|page| pages as u64 >= *page)
+    {
+        let failed = Answer::failed(&Failure::code(232_011), call.identity());
+        let told: String = (1..=page)
+            .map(|page| format!("[page {page}] <text>\n"))
+            .collect();
+        return Ok(Answer {
+            stderr: format!("{told}{}", failed.stderr),
+            ..failed
+        });
+    }
+    if options["members_same_token"] == json!(true) {
+        let data = json!({"bots": [], "chat_id": call.flag("chat-id"), "has_more": true, "page_token": "same", "truncations": [], "users": []});
+        return Ok(Answer::bare(
+            &json!({"ok": true, "identity": call.identity(), "data": data, "meta": {}}),
+        ));
+    }
     let has_more = pages > limit;
     let room = size.saturating_mul(limit);
-    let shown_users: Vec<&Value> = users.iter().take(room).collect();
+    let truncations = if options["members_truncated"].is_array() {
+        options["members_truncated"].clone()
+    } else {
+        json!([])
+    };
+    let cap = truncations
+        .as_array()
+        .and_then(|cuts| cuts.first()?["limit"].as_u64());
+    let cap = cap
+        .and_then(|cap| usize::try_from(cap).ok())
+        .unwrap_or(room);
+    let is_hidden = options["members_hidden"] == json!(true);
+    let shown_users: Vec<&Value> = users
+        .iter()
+        .take(if is_hidden { 0 } else { room.min(cap) })
+        .collect();
     let shown_bots: Vec<&Value> = bots.iter().take(room - shown_users.len()).collect();
+    let user_total = if is_hidden {
+        json!(-1)
+    } else {
+        json!(users.len())
+    };
     let data = json!({"bot_total": bots.len(), "bots": shown_bots, "chat_id": call.flag("chat-id"), "has_more": has_more,
-        "page_token": if has_more { "t" } else { "" }, "truncations": [], "user_total": users.len(), "users": shown_users});
+        "page_token": if has_more { "t" } else { "" }, "truncations": truncations, "user_total": user_total, "users": shown_users});
     let mut envelope = json!({"ok": true, "identity": call.identity(), "data": data});
     envelope["meta"] = json!({"count": users.len() + bots.len()});
     let mut answer = Answer::bare(&envelope);
@@ -127,28 +167,52 @@ pub(crate) fn raw(state: &State, call: &Call, id: &str) -> Result<Answer, Failur
     ))
 }
 
-/// Cuts rows into a page; the token names query and place.
-fn page(
+/// The tokens of one query: those given out here, and those the platform is said to have given out before.
+pub(crate) struct Tokens<'a> {
+    query: &'a str,
+    earlier: &'a Value,
+}
+
+impl<'a> Tokens<'a> {
+    pub(crate) fn of(state: &'a State, query: &'a str) -> Self {
+        Self {
+            query,
+            earlier: &state.0["tokens"],
+        }
+    }
+
+    fn start(&self, token: &str) -> Result<usize, Failure> {
+        if token.is_empty() {
+            return Ok(0);
+        }
+        if let Some(at) = self.earlier[token].as_u64() {
+            return usize::try_from(at).map_err(|_| Failure::code(230_001));
+        }
+        token
+            .split_once('.')
+            .filter(|(of, _)| *of == self.query)
+            .and_then(|(_, at)| at.parse().ok())
+            .ok_or_else(|| Failure::code(230_001))
+    }
+}
+
+/// Cuts rows into a page; a token belongs to the query it came from.
+pub(crate) fn cut(
     rows: &[Value],
     size: usize,
-    (token, query): (&str, &str),
+    (token, tokens): (&str, &Tokens<'_>),
 ) -> Result<(Vec<Value>, bool, String), Failure> {
-    let start = match token.split_once('.') {
-        None if token.is_empty() => 0,
-        Some((of, at)) if of == query => at.parse().map_err(|_| Failure::code(230_001))?,
-        _ => return Err(Failure::code(230_001)),
-    };
+    let start = tokens.start(token)?;
     let end = (start + size).min(rows.len());
     let more = end < rows.len();
-    let shown = rows.get(start..end).unwrap_or_default().to_vec();
+    let next = match more {
+        true => format!("{}.{end}", tokens.query),
+        false => String::new(),
+    };
     Ok((
-        shown,
+        rows.get(start..end).unwrap_or_default().to_vec(),
         more,
-        if more {
-            format!("{query}.{end}")
-        } else {
-            String::new()
-        },
+        next,
     ))
 }
 
@@ -187,11 +251,15 @@ pub(crate) fn history(state: &State, call: &Call) -> Result<Answer, Failure> {
         .into_iter()
         .map(|row| message::with_thread(state, row))
         .collect();
-    let (shown, more, token) = page(
-        &rows,
-        size,
-        (call.flag("page-token"), &format!("{start}-{end}")),
-    )?;
+    let query = format!("{start}-{end}");
+    let tokens = Tokens::of(state, &query);
+    // By itself the program stops after so many pages.
+    let pages = if call.has("page-all") {
+        call.number("page-limit", 10, 1000)?
+    } else {
+        1
+    };
+    let (shown, more, token) = cut(&rows, size * pages, (call.flag("page-token"), &tokens))?;
     Ok(listed(call, &shown, more, &token, &json!({})))
 }
 
@@ -216,7 +284,11 @@ pub(crate) fn thread(state: &State, call: &Call) -> Result<Answer, Failure> {
         .into_iter()
         .map(message::shown)
         .collect();
-    let (shown, more, token) = page(&rows, size, (call.flag("page-token"), &thread))?;
+    let (shown, more, token) = cut(
+        &rows,
+        size,
+        (call.flag("page-token"), &Tokens::of(state, &thread)),
+    )?;
     Ok(listed(
         call,
         &shown,
@@ -252,7 +324,11 @@ pub(crate) fn search(state: &State, call: &Call) -> Result<Answer, Failure> {
     };
     let hits: Vec<&Value> = state.messages().iter().filter(is_hit).collect();
     let rows: Vec<Value> = hits.iter().map(|hit| found(state, hit)).collect();
-    let (shown, more, token) = page(&rows, size, (call.flag("page-token"), words))?;
+    let (shown, more, token) = cut(
+        &rows,
+        size,
+        (call.flag("page-token"), &Tokens::of(state, words)),
+    )?;
     let mut data = json!({"has_more": more, "page_token": token, "total": rows.len()});
     if state.0["options"]["search_ids_only"] == json!(true) {
         data["message_ids"] = hits.iter().map(|hit| hit["message_id"].clone()).collect();
@@ -293,15 +369,59 @@ pub(crate) fn marks(state: &State, call: &Call, id: &str) -> Result<Answer, Fail
         .unwrap_or(20);
     let rows: Vec<Value> = state.0["marks"][id].as_array().cloned().unwrap_or_default();
     let items: Vec<Value> = rows.iter().map(mark).collect();
-    let (shown, more, token) = page(
-        &items,
-        size,
-        (params["page_token"].as_str().unwrap_or(""), id),
-    )?;
+    let tokens = Tokens::of(state, id);
+    if call.has("page-all") {
+        return all_marks(state, call, (&items, size), &tokens);
+    }
+    let given = params["page_token"].as_str().unwrap_or("");
+    let (shown, more, token) = cut(&items, size, (given, &tokens))?;
     Ok(Answer::data(
         call.identity(),
         &json!({"has_more": more, "items": shown, "page_token": token}),
     ))
+}
+
+/// What the program makes of all pages: a failed later page ends them without a word.
+fn all_marks(
+    state: &State,
+    call: &Call,
+    (items, size): (&[Value], usize),
+    tokens: &Tokens<'_>,
+) -> Result<Answer, Failure> {
+    let broken = &state.0["options"]["page_error"];
+    let (mut shown, mut token, mut more, mut told) =
+        (Vec::new(), String::new(), true, String::new());
+    for number in 1.. {
+        told.push_str(&format!("[page {number}] <text>\n"));
+        if broken["page"] == json!(number) {
+            let code = broken["code"].as_i64().unwrap_or(0);
+            if number == 1 {
+                let failed = Answer::failed(&Failure::code(code), call.identity());
+                let raw = Answer::bare(&json!({"code": code, "msg": "x"}));
+                return Ok(Answer {
+                    stdout: raw.stdout,
+                    stderr: format!("{told}{}", failed.stderr),
+                    ..failed
+                });
+            }
+            more = code == 0;
+            break;
+        }
+        let (page, has_more, next) = cut(items, size, (&token, tokens))?;
+        shown.extend(page);
+        (more, token) = (has_more, next);
+        if !more {
+            break;
+        }
+    }
+    let mut data = json!({"has_more": more, "items": shown});
+    if more {
+        data["page_token"] = json!(token);
+    }
+    Ok(Answer {
+        stderr: told,
+        ..Answer::data(call.identity(), &data)
+    })
 }
 
 pub(crate) fn mark(row: &Value) -> Value {

@@ -11,7 +11,8 @@ use super::state::State;
 const KEY_SECONDS: i64 = 3600;
 
 pub(crate) fn message(state: &mut State, call: &Call) -> Result<Answer, Failure> {
-    let text = body(call)?;
+    let sent = body(call)?;
+    let text = sent.text.clone();
     let key = call.flag("idempotency-key");
     if key.chars().count() > 50 {
         return Err(Failure::argument());
@@ -26,7 +27,7 @@ pub(crate) fn message(state: &mut State, call: &Call) -> Result<Answer, Failure>
         return Err(Failure::argument());
     }
     if call.has("dry-run") {
-        return Ok(preview(state, call, (&text, target), is_reply));
+        return Ok(preview(state, call, (&sent, target), is_reply));
     }
     let source = match is_reply {
         true => Some(
@@ -58,50 +59,74 @@ pub(crate) fn message(state: &mut State, call: &Call) -> Result<Answer, Failure>
             .as_i64()
             .is_some_and(|at| now - at < KEY_SECONDS)
     {
-        let sent = state
+        let stored = state
             .message(known["message_id"].as_str().unwrap_or(""))
             .cloned()
             .unwrap_or_default();
-        return Ok(accepted(call, &sent));
+        return Ok(accepted(call, &stored));
     }
-    let sent = store(
+    let stored = store(
         state,
         (&chat, &text, &app),
         source.as_ref(),
         call.has("reply-in-thread"),
     );
-    if !key.is_empty() {
-        state.0["keys"][uuid] = json!({"at": now, "message_id": sent["message_id"]});
+    if sent.kind != "text"
+        && let Some(row) = state
+            .list("messages")
+            .iter_mut()
+            .find(|row| row["message_id"] == stored["message_id"])
+    {
+        row["msg_type"] = json!(sent.kind);
+        row["body"] = json!(sent.content);
     }
-    Ok(accepted(call, &sent))
+    if !key.is_empty() {
+        state.0["keys"][uuid] = json!({"at": now, "message_id": stored["message_id"]});
+    }
+    Ok(accepted(call, &stored))
 }
 
-fn body(call: &Call) -> Result<String, Failure> {
+/// What a call wants to send: its words, its kind, its encoded body.
+struct Sent {
+    text: String,
+    kind: String,
+    content: String,
+}
+
+fn body(call: &Call) -> Result<Sent, Failure> {
     match (call.has("text"), call.has("content")) {
-        (true, false) if !call.flag("text").is_empty() => Ok(call.flag("text").to_owned()),
-        (false, true) => {
-            let content = call.object("content")?;
-            Ok(content["text"].as_str().unwrap_or("").to_owned())
+        (true, false) if !call.flag("text").is_empty() => {
+            // The program writes the inner text with escaped brackets.
+            let content = json!({"text": call.flag("text")}).to_string();
+            Ok(Sent {
+                text: call.flag("text").to_owned(),
+                kind: "text".to_owned(),
+                content: content.replace('<', "\\u003c").replace('>', "\\u003e"),
+            })
         }
+        (false, true) => Ok(Sent {
+            text: call.object("content")?["text"]
+                .as_str()
+                .unwrap_or("")
+                .to_owned(),
+            kind: call.flag("msg-type").to_owned(),
+            content: call.flag("content").to_owned(),
+        }),
         _ => Err(Failure::argument()),
     }
 }
 
-fn preview(state: &State, call: &Call, (text, target): (&str, &str), is_reply: bool) -> Answer {
-    // The program writes the inner text with escaped brackets.
-    let content = json!({"text": text})
-        .to_string()
-        .replace('<', "\\u003c")
-        .replace('>', "\\u003e");
+fn preview(state: &State, call: &Call, (sent, target): (&Sent, &str), is_reply: bool) -> Answer {
+    let (content, kind) = (&sent.content, &sent.kind);
     let key = call.flag("idempotency-key");
     let mut step = match is_reply {
         true => {
             json!({"method": "POST", "url": format!("/open-apis/im/v1/messages/{target}/reply"),
-            "body": {"content": content, "msg_type": "text", "uuid": key}})
+            "body": {"content": content, "msg_type": kind, "uuid": key}})
         }
         false => {
             json!({"desc": "<desc>", "method": "POST", "url": "/open-apis/im/v1/messages", "params": {"receive_id_type": "chat_id"},
-            "body": {"content": content, "msg_type": "text", "receive_id": target, "uuid": key}})
+            "body": {"content": content, "msg_type": kind, "receive_id": target, "uuid": key}})
         }
     };
     if call.has("reply-in-thread") {
