@@ -13,6 +13,7 @@ use crate::contract::packet::coded;
 use crate::contract::parse::Label;
 use crate::flow::Mode;
 use crate::flow::extension::{self, ExtensionError, Operation};
+use crate::flow::extension_catalogue;
 use crate::flow::place::Place;
 
 const ERROR_SCHEMA: &str = "loopx_extension_error_v0";
@@ -26,7 +27,7 @@ pub(super) fn run(args: &ExtensionArgs, global: &Global) -> Reply {
     };
     let now = compose::now().to_string();
     let (operation, execute) = match &args.command {
-        ExtensionCommand::List => return answer(extension::list(&file)),
+        ExtensionCommand::List => return answer(extension_catalogue::list(&file)),
         ExtensionCommand::Doctor(target) => {
             return answer(extension::doctor(
                 &file,
@@ -63,7 +64,9 @@ pub(super) fn run(args: &ExtensionArgs, global: &Global) -> Reply {
 pub(super) fn capability(args: &CapabilityArgs, global: &Global) -> Reply {
     let CapabilityCommand::List = args.command;
     match Place::locate(global.registry.as_deref(), global.runtime_root.as_deref()) {
-        Ok(place) => answer(extension::capabilities(&extension::record(&place, None))),
+        Ok(place) => answer(extension_catalogue::capabilities(&extension::record(
+            &place, None,
+        ))),
         Err(_) => misused("the current folder cannot be read", UNREADABLE),
     }
 }

@@ -9,7 +9,7 @@ use crate::contract::channel::target::{self, TargetRequest};
 use crate::contract::extension::{Activation, Permission};
 use crate::contract::time::Timestamp;
 use crate::flow::Mode;
-use crate::flow::extension::{Gate, require};
+use crate::flow::extension_gate::{Gate, require};
 use crate::flow::place::Place;
 use crate::store::StoreError;
 use crate::store::document::extension_state::ExtensionStateFile;

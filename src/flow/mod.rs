@@ -8,6 +8,8 @@ pub mod channel_target;
 pub mod doctor;
 mod doctor_receipts;
 pub mod extension;
+pub mod extension_catalogue;
+pub mod extension_gate;
 pub mod generate;
 pub mod goal;
 pub mod goal_report;

@@ -14,7 +14,7 @@ use crate::contract::inbox::fault::InboxFault;
 use crate::contract::inbox::words;
 use crate::contract::json;
 use crate::contract::time::Timestamp;
-use crate::flow::extension::require;
+use crate::flow::extension_gate::require;
 use crate::flow::inbox::error::InboxError;
 use crate::flow::place::Place;
 use crate::kernel::inbox::collector::{self, BoundProfile};

@@ -6,7 +6,7 @@ use crate::contract::channel::outcome::ExternalWriteOutcome;
 use crate::contract::extension::Unavailable;
 use crate::contract::inbox::fault::InboxFault;
 use crate::contract::inbox::packet::ERROR_SCHEMA;
-use crate::flow::extension::Gate;
+use crate::flow::extension_gate::Gate;
 use crate::store::StoreError;
 
 /// A failure of an inbox command.
