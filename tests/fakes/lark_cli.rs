@@ -8,6 +8,10 @@
 
 #[path = "lark/answer.rs"]
 mod answer;
+#[path = "lark/apps.rs"]
+mod apps;
+#[path = "lark/base.rs"]
+mod base;
 #[path = "lark/call.rs"]
 mod call;
 #[path = "lark/card.rs"]
@@ -22,6 +26,8 @@ mod fault;
 mod identity;
 #[path = "lark/message.rs"]
 mod message;
+#[path = "lark/paper.rs"]
+mod paper;
 #[path = "lark/profile.rs"]
 mod profile;
 #[path = "lark/read.rs"]
@@ -91,6 +97,11 @@ fn run(state: &mut state::State, call: &Call) -> Answer {
         "event status" => stream::status(state, call),
         "event stop" => stream::stop(state, call),
         "api" => api(state, call),
+        name if name.starts_with("base +") => base::run(state, call),
+        name if name.starts_with("apps +") => apps::run(state, call),
+        name if name.starts_with("docs +") || name.starts_with("whiteboard +") => {
+            paper::run(state, call)
+        }
         _ => Err(Failure::argument()),
     };
     result.unwrap_or_else(|failure| Answer::failed(&failure, call.identity()))

@@ -106,7 +106,10 @@ fn typed(code: i64) -> (&'static str, &'static str, u8, Value) {
         99_991_400 => ("api", "rate_limit", 1, json!({"retryable": true})),
         2_200 | 1_061_001 => ("api", "server_error", 1, json!({"retryable": true})),
         1_069_302 => ("api", "invalid_parameters", 1, json!({})),
-        131_005 => ("api", "not_found", 1, json!({})),
+        131_005 | 800_030_110 | 3_344_035 => ("api", "not_found", 1, json!({})),
+        800_040_114 | 1_254_291 => ("api", "conflict", 1, json!({"retryable": true})),
+        800_040_802 => ("api", "quota_exceeded", 1, json!({})),
+        800_010_109 => ("validation", "invalid_argument", 2, json!({})),
         230_027 => ("authorization", "user_unauthorized", 3, json!({})),
         99_991_672 => (
             "authorization",
@@ -128,7 +131,9 @@ fn typed(code: i64) -> (&'static str, &'static str, u8, Value) {
         ),
         99_991_673 => ("authorization", "app_unavailable", 3, json!({})),
         99_991_662 => ("authorization", "app_disabled", 3, json!({})),
-        1_061_004 | 1_063_002 => ("authorization", "permission_denied", 3, json!({})),
+        1_061_004 | 1_063_002 | 800_020_304 | 3_344_031 => {
+            ("authorization", "permission_denied", 3, json!({}))
+        }
         99_991_661 => (
             "authentication",
             "token_missing",

@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use super::answer::Failure;
 
-const SWITCHES: [&str; 13] = [
+const SWITCHES: [&str; 15] = [
+    "yes",
+    "overwrite",
     "app-secret-stdin",
     "new",
     "json",
@@ -22,8 +24,11 @@ const SWITCHES: [&str; 13] = [
     "force",
 ];
 
+const TABLE_LIST: [&str; 4] = ["base-token", "table-id", "offset", "limit"];
+const VIEW: [&str; 4] = ["base-token", "table-id", "view-id", "json"];
+
 /// Flags a command knows beside `--as`, `--format` and `--json`.
-const KNOWN: [(&str, &[&str]); 19] = [
+const KNOWN: [(&str, &[&str]); 44] = [
     ("auth status", &["verify"]),
     ("auth check", &["scope"]),
     ("whoami", &[]),
@@ -110,6 +115,66 @@ const KNOWN: [(&str, &[&str]); 19] = [
     ),
     ("profile list", &[]),
     (
+        "base +base-create",
+        &["name", "table-name", "fields", "dry-run"],
+    ),
+    ("base +base-get", &["base-token"]),
+    ("base +base-block-list", &["base-token", "type"]),
+    (
+        "base +table-create",
+        &["base-token", "name", "fields", "view"],
+    ),
+    ("base +field-list", &TABLE_LIST),
+    ("base +view-list", &TABLE_LIST),
+    ("base +field-create", &["base-token", "table-id", "json"]),
+    (
+        "base +field-update",
+        &["base-token", "table-id", "field-id", "json", "yes"],
+    ),
+    ("base +view-create", &["base-token", "table-id", "json"]),
+    ("base +view-set-filter", &VIEW),
+    ("base +view-set-group", &VIEW),
+    ("base +view-set-visible-fields", &VIEW),
+    (
+        "base +record-list",
+        &[
+            "base-token",
+            "table-id",
+            "offset",
+            "limit",
+            "view-id",
+            "filter-json",
+            "field-id",
+        ],
+    ),
+    (
+        "base +record-upsert",
+        &["base-token", "table-id", "record-id", "json"],
+    ),
+    (
+        "base +record-delete",
+        &["base-token", "table-id", "record-id", "yes"],
+    ),
+    ("apps +list", &["ownership", "page-size", "page-token"]),
+    ("apps +get", &["app-id"]),
+    ("apps +html-publish", &["app-id", "path", "dry-run"]),
+    ("apps +release-get", &["app-id", "release-id"]),
+    ("apps +access-scope-get", &["app-id"]),
+    ("docs +create", &["content"]),
+    ("docs +fetch", &["doc", "scope"]),
+    ("docs +update", &["doc", "command", "content", "block-id"]),
+    (
+        "whiteboard +update",
+        &[
+            "whiteboard-token",
+            "input_format",
+            "source",
+            "overwrite",
+            "idempotent-token",
+        ],
+    ),
+    ("whiteboard +query", &["whiteboard-token", "output_as"]),
+    (
         "config init",
         &["app-id", "app-secret-stdin", "name", "brand", "lang", "new"],
     ),
@@ -141,7 +206,9 @@ impl Call {
                 words.push(word.clone());
                 continue;
             };
-            let value = match SWITCHES.contains(&name) {
+            // The rows of a base come under the name that is a switch elsewhere.
+            let is_value = name == "json" && words.first().is_some_and(|word| word == "base");
+            let value = match SWITCHES.contains(&name) && !is_value {
                 true => String::new(),
                 false => rest.next().ok_or_else(Failure::argument)?.clone(),
             };

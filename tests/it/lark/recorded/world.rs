@@ -26,11 +26,37 @@ pub(super) fn world() -> Value {
                 {"comment_id": "70000000000000001019", "replies": [reply("rp0006")]}]}},
         "wiki": {"wikcnPeerA": {"url": DOCUMENT}, "wikcnPeerAM": {"url": "a mind note"}},
         "shareable": ["bascPeerShareA"], "pins": [],
+        "bases": {"bascPeer0016": board()}, "apps": apps(),
+        "releases": {"rel0084": {"app_id": "app_peerreport1", "status": "publishing"}},
+        "papers": {"doxPeer0012": {"content": "<p>hello</p>", "revision": 1}},
+        "boards": {"wbcnPeerA": {"nodes": [{"id": "n0015", "type": "composite_shape"}], "keys": {}}},
         // Tokens of earlier calls, and where they lead.
-        "tokens": {"84d8dc0c9bae.3": 3, "b9b2ff40a150.2": 2, "f262e80b5ff4.2": 2, "pt1.d4e10d62": 1, "pt2.42fce864": 2},
+        "tokens": {"84d8dc0c9bae.3": 3, "b9b2ff40a150.2": 2, "f262e80b5ff4.2": 2, "pt1.d4e10d62": 1, "pt2.42fce864": 2, "pt2.d56f6359": 2},
         "app_versions": {"cli_peer0001": recorded("api-app-versions")["stdout"].as_str().and_then(|text| serde_json::from_str::<Value>(text).ok())
             .map(|value| value["data"]["items"].clone()).unwrap_or_default()},
     })
+}
+
+fn board() -> Value {
+    let status = json!([{"name": "Todo"}, {"name": "Done"}]);
+    json!({"name": "Goal board", "url": "https://base.peer.example/base/bascPeer0016", "tables": [{
+        "id": "tblPeer0020", "name": "LoopX Control Plane", "records": [],
+        "fields": [{"id": "fld0021", "name": "Task", "type": "text"},
+            {"id": "fld0022", "multiple": false, "name": "Status", "options": status, "type": "select"}],
+        "views": [{"id": "vew0023", "name": "Grid", "type": "grid"}]}]})
+}
+
+fn apps() -> Value {
+    let app = |id: &str, kind: &str| json!({"app_id": id, "app_type": kind, "name": "Name"});
+    let mut report = app("app_peerreport1", "HTML");
+    report["online_url"] = json!("https://app-peerreport1.peer.example/");
+    json!([
+        app("app_filler0", "HTML"),
+        app("app_filler1", "HTML"),
+        report,
+        app("app_peermodern1", "MODERN_HTML"),
+        app("app_peerfull1", "FULL")
+    ])
 }
 
 pub(super) fn message(id: &str, text: &str, extra: Value) -> Value {
