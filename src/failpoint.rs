@@ -59,7 +59,8 @@ points! {
     SinkCalled = "sink_called" by &["refresh-state"];
     ExportWritten = "export_written" by &[
         "bootstrap", "register-agent", "configure-goal", "goal-lifecycle", "operator-gate", "todo add", "todo claim",
-        "todo update", "todo complete", "todo supersede", "todo archive-completed", "task-lease acquire", "quota should-run",
+        "todo update", "todo complete", "todo supersede", "todo archive-completed", "task-lease acquire",
+        "task-lease renew", "task-lease transfer", "task-lease release", "quota should-run",
         "quota spend-slot", "quota void-slot", "quota monitor-poll", "refresh-state", "turn run-once", "handoff prepare",
         "handoff adopt", "doctor",
     ];

@@ -34,10 +34,7 @@ pub fn open_read(path: &Path, migrations: Migrations) -> Result<Option<Connectio
     if !present(path)? {
         return Ok(None);
     }
-    let connection = match read_handle(path) {
-        Ok(connection) => connection,
-        Err(error) => immutable_handle(path, &error)?.ok_or(error)?,
-    };
+    let connection = reading_handle(path)?;
     let number = checked_number(&connection, migrations)?;
     if number == migrations.latest() {
         return Ok(Some(connection));
@@ -55,9 +52,17 @@ pub fn open_read_only(
     if !present(path)? {
         return Ok(None);
     }
-    let connection = read_handle(path)?;
+    let connection = reading_handle(path)?;
     checked_number(&connection, migrations)?;
     Ok(Some(connection))
+}
+
+/// A handle that reads also where nothing can be written beside the database.
+fn reading_handle(path: &Path) -> Result<Connection, StoreError> {
+    match read_handle(path) {
+        Ok(connection) => Ok(connection),
+        Err(error) => immutable_handle(path, &error)?.ok_or(error),
+    }
 }
 
 /// Makes a database in memory with its tables, to compare others with.
@@ -74,7 +79,7 @@ pub fn sqlite_version() -> &'static str {
 
 /// Opens for reading whatever the number is, for copying: no row is interpreted.
 pub(in crate::store) fn open_as_it_is(path: &Path) -> Result<Connection, StoreError> {
-    read_handle(path)
+    reading_handle(path)
 }
 
 /// Opens for writing, making or migrating the database as needed.
@@ -108,7 +113,7 @@ pub fn version(path: &Path) -> Result<Option<i64>, StoreError> {
     if !present(path)? {
         return Ok(None);
     }
-    Ok(Some(number(&read_handle(path)?)?))
+    Ok(Some(number(&reading_handle(path)?)?))
 }
 
 /// Runs the full integrity check; true when the database is sound.

@@ -2,6 +2,7 @@
 
 mod crash;
 mod decisions;
+mod disk;
 mod formats;
 mod halves;
 mod large;
@@ -10,6 +11,7 @@ mod meddling;
 mod race;
 mod refresh;
 mod registry;
+mod scenes;
 mod turns;
 mod worked;
 mod world;

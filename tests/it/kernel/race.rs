@@ -1,7 +1,6 @@
 //! Many processes on one goal: one writer at a time, one spend a Turn, and never more than the cap.
 
 use std::process::Child;
-use std::time::{Duration, Instant};
 
 use super::world::{GOAL, World};
 
@@ -211,50 +210,63 @@ fn one_poll_of_a_turn_closes_it_whoever_comes_first() {
         .refused("committed_writeback_payload_conflict");
 }
 
-/// Commands of all kinds for one worker, one after the other.
-fn mixed(world: &World, worker: usize, round: usize) -> Option<i32> {
+/// Commands each worker runs, one after the other.
+const ROUNDS: usize = 9;
+
+/// One command of a worker; the kinds take turns.
+fn mixed(world: &World, worker: usize, round: usize) {
     let words = format!("Work {worker}-{round}");
     let agent = format!("lane-{}", worker % 5);
+    let turn = format!("turn-{worker}-{round}");
+    let key = format!("key-{worker}-{round}");
+    let shared = world.sandbox.project().join("shared-todo");
+    let shared = std::fs::read_to_string(shared).expect("a todo");
     let at = ["--goal-id", GOAL];
-    let run = match (worker + round) % 6 {
+    let run = match (worker + round) % 9 {
         0 => world
             .run(&["todo", "add", "--role", "agent"])
             .flag(&["--text", &words]),
         1 => world.run(&["register-agent", "--execute", "--agent-id", &agent]),
-        2 => world.run(&["quota", "should-run", "--agent-id", &agent]),
+        2 => world
+            .run(&["quota", "should-run", "--agent-id", &agent])
+            .flag(&["--turn-instance-id", &turn]),
         3 => world
             .run(&["refresh-state", "--agent-id", &agent])
             .flag(&["--classification", "note"]),
         4 => world
             .run(&["configure-goal", "--execute"])
             .flag(&["--quota-allowed-slots", "9"]),
+        5 => world
+            .run(&["todo", "claim", "--todo-id", &shared])
+            .flag(&["--claimed-by", &agent]),
+        6 => world
+            .run(&["task-lease", "acquire", "--todo-id", &shared])
+            .flag(&["--owner", &agent, "--idempotency-key", &key]),
+        7 => world
+            .run(&["quota", "spend-slot", "--agent-id", &agent, "--execute"])
+            .flag(&["--source", "controller"]),
         _ => world.run(&["todo", "list"]),
     };
     let done = run.flag(&at).flag(&["--format", "json"]).prepared().run();
     if !matches!(done.code, Some(0 | 1)) || done.text().contains("internal_error") {
         panic!("{}", done.text());
     }
-    done.code
 }
 
 #[test]
 fn thirty_mixed_processes_leave_a_sound_store_and_no_command_half_done() {
-    let world = World::new();
-    let end = Instant::now() + Duration::from_secs(20);
+    let (world, todo) = World::with_todo();
+    for lane in ["lane-0", "lane-1", "lane-2", "lane-3", "lane-4"] {
+        world.register(lane);
+    }
+    world.sandbox.file("shared-todo", &todo);
     std::thread::scope(|scope| {
         for worker in 0..30 {
             let world = &world;
-            scope.spawn(move || {
-                for round in 0.. {
-                    mixed(world, worker, round);
-                    if Instant::now() > end {
-                        break;
-                    }
-                    std::thread::sleep(Duration::from_millis(100));
-                }
-            });
+            scope.spawn(move || (0..ROUNDS).for_each(|round| mixed(world, worker, round)));
         }
     });
+    assert!(world.spent() <= 9, "the cap holds");
     assert_eq!(world.outcome().3, "ok");
     let (events, revision): (i64, i64) = world
         .store()

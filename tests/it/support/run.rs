@@ -27,6 +27,7 @@ pub(crate) struct Run<'a> {
     envs: Vec<(String, String)>,
     stdin: Vec<u8>,
     folder: PathBuf,
+    around: Vec<String>,
 }
 
 /// What a run left.
@@ -53,6 +54,7 @@ impl<'a> Run<'a> {
             envs: vec![("LOOPX_TEST_NOW".to_owned(), NOW.to_owned())],
             stdin: Vec::new(),
             folder: sandbox.project(),
+            around: Vec::new(),
         }
     }
 
@@ -80,11 +82,19 @@ impl<'a> Run<'a> {
         self
     }
 
+    /// Runs below other programs, which get the binary and its arguments at the end of theirs.
+    pub(crate) fn around(mut self, words: &[&str]) -> Self {
+        self.around = words.iter().map(|word| (*word).to_owned()).collect();
+        self
+    }
+
     /// Returns the command, for tests that start several at once.
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_loopx"));
+        let binary = env!("CARGO_BIN_EXE_loopx").to_owned();
+        let mut words = self.around.iter().chain([&binary]).chain(&self.args);
+        let mut command = Command::new(words.next().expect("a program"));
         command
-            .args(&self.args)
+            .args(words)
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.sandbox.home())
