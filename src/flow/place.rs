@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::contract::json;
-use crate::store::private_file;
+use crate::contract::ids::GoalId;
+use crate::store::document::registry::{Registry, RegistryError};
 use crate::workspace::{Workspace, project_beside};
 
 /// The places of one command, with the registry's own choice of a runtime root applied.
@@ -32,10 +32,8 @@ impl Place {
 }
 
 fn common_root(registry: &Path) -> Option<String> {
-    let bytes = private_file::read_regular(registry).ok()??;
-    let document = json::parse_object(&bytes).ok()?;
-    let root = document.get("common_runtime_root").and_then(Value::as_str);
-    root.filter(|root| !root.is_empty()).map(str::to_owned)
+    let registry = Registry::read(registry).ok()?;
+    registry.common_runtime_root().map(str::to_owned)
 }
 
 /// The entry of one goal as the registry has it, and the project it names.
@@ -49,47 +47,32 @@ pub struct GoalEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegistryUnreadable;
 
-impl Place {
-    /// Finds a goal; an entry that points to another registry is followed once.
-    pub fn goal_entry(&self, goal: &str) -> Result<Option<GoalEntry>, RegistryUnreadable> {
-        let registry = self.workspace.registry().to_path_buf();
-        let Some(value) = entry_in(&registry, goal)? else {
-            return Ok(None);
-        };
-        let source = value
-            .get("source_registry")
-            .and_then(Value::as_str)
-            .map(|path| folder_of(&registry).join(path));
-        let (registry, value) = match source {
-            Some(source) => match entry_in(&source, goal)? {
-                Some(value) => (source, value),
-                None => return Ok(None),
-            },
-            None => (registry, value),
-        };
-        let beside = project_beside(&registry);
-        let project = value
-            .get("repo")
-            .and_then(Value::as_str)
-            .map_or_else(|| beside.to_path_buf(), |repo| beside.join(repo));
-        Ok(Some(GoalEntry { value, project }))
+impl From<RegistryError> for RegistryUnreadable {
+    fn from(_: RegistryError) -> Self {
+        RegistryUnreadable
     }
 }
 
-fn folder_of(file: &Path) -> &Path {
-    file.parent().unwrap_or(Path::new("/"))
-}
-
-fn entry_in(registry: &Path, goal: &str) -> Result<Option<Value>, RegistryUnreadable> {
-    let bytes = private_file::read_regular(registry).map_err(|_| RegistryUnreadable)?;
-    let Some(bytes) = bytes else {
-        return Ok(None);
-    };
-    let document = json::parse_object(&bytes).map_err(|_| RegistryUnreadable)?;
-    let goals = document.get("goals").and_then(Value::as_array);
-    let entry = goals
-        .into_iter()
-        .flatten()
-        .find(|entry| entry["id"].as_str() == Some(goal));
-    Ok(entry.cloned())
+impl Place {
+    /// Finds a goal; an entry that points to another registry is followed once.
+    pub fn goal_entry(&self, goal: &str) -> Result<Option<GoalEntry>, RegistryUnreadable> {
+        let Some(id) = GoalId::new(goal) else {
+            return Ok(None);
+        };
+        let mut registry = Registry::read(self.workspace.registry())?;
+        let mut found = registry.goal(&id)?;
+        if let Some(source) = found.as_ref().and_then(|goal| registry.source_of(goal)) {
+            registry = Registry::read(&source)?;
+            found = registry.goal(&id)?;
+        }
+        let Some(goal) = found else {
+            return Ok(None);
+        };
+        let beside = project_beside(registry.path());
+        let project = goal
+            .text("repo")
+            .map_or_else(|| beside.to_path_buf(), |repo| beside.join(repo));
+        let value = Value::Object(goal.entry().clone());
+        Ok(Some(GoalEntry { value, project }))
+    }
 }

@@ -10,6 +10,7 @@
 //! | `journal`, `recover` | the status that follows from each event, and where a broken Turn goes on |
 
 pub mod admit;
+pub mod controls;
 pub mod dispatch;
 pub mod envelope;
 pub mod journal;

@@ -1,0 +1,241 @@
+//! The one transaction of a refresh: append, replay, repair or supplement.
+
+use serde_json::{Map, Value, json};
+
+use super::answer::{Done, finish, stored};
+use super::asked::{BLOCKED_CLOSEOUT, Refresh};
+use super::prepare::{Prepared, content_of, recovery};
+use crate::contract::error::ErrorCode;
+use crate::contract::event::EventDraft;
+use crate::contract::packet::Refusal;
+use crate::contract::settlement::SettlementIdentity;
+use crate::failpoint::Point;
+use crate::flow::open::{Answer, Place};
+use crate::flow::ports::Ports;
+use crate::flow::writeback::{self, Ask, Written};
+use crate::flow::{receipt_repair, settle};
+use crate::kernel::quota::snapshot::Question;
+use crate::kernel::refresh::{Content, Recovery, SinkDecision};
+use crate::store::journal::settlement::ExternalDelivery;
+use crate::store::rows::Rows;
+use crate::store::state::Writer;
+
+pub(super) fn record_pause(
+    (ports, place): (&Ports, &Place),
+    writer: &mut Writer,
+    asked: &Refresh,
+    sinks: &SinkDecision,
+) -> Answer<()> {
+    let (Some(identity), Some((state, key))) = (&asked.identity, &sinks.append) else {
+        return Ok(());
+    };
+    let effect = identity.effect_id();
+    let mut tx = place.begin(ports, writer)?;
+    let chain = tx.rows().external_delivery(&effect)?;
+    let is_stored = chain
+        .last()
+        .is_some_and(|link| link.state == *state && link.resume_key == *key);
+    if is_stored {
+        return Ok(());
+    }
+    let draft = EventDraft::new("refresh_external_delivery", "outside delivery changed")
+        .agent(Some(identity.agent.as_str()))
+        .todo(identity.binding.todo().map(|todo| todo.as_str()))
+        .run(Some(identity.instance.as_str()))
+        .status(state)
+        .detail("schema_version", "refresh_external_delivery_v0")
+        .detail("settlement_effect_id", effect.as_str())
+        .detail("replan_obligation_id", json!(identity.binding.obligation()))
+        .detail("state", *state)
+        .detail("resume_key", key.as_str());
+    let event = tx.event(draft)?;
+    let seq = chain.last().map_or(1, |link| link.seq + 1);
+    let link = ExternalDelivery {
+        seq,
+        state: (*state).to_owned(),
+        resume_key: key.clone(),
+        event_id: event.event_id,
+    };
+    tx.put_external_delivery(&effect, &link)?;
+    tx.commit()?;
+    crate::failpoint!(Point::PauseCommitted);
+    Ok(())
+}
+
+pub(super) fn append(
+    (ports, place): (&Ports, &Place),
+    writer: &mut Writer,
+    asked: &Refresh,
+    question: &Question,
+) -> Answer<Done> {
+    let mut tx = place.begin(ports, writer)?;
+    let content = content_of(tx.rows(), asked)?;
+    // Another process may have written this Turn back since it was looked at.
+    let written = match &asked.identity {
+        Some(identity) if is_written_back(tx.rows(), asked, identity)? => None,
+        _ => {
+            check_spendable(tx.rows(), asked)?;
+            let gap = asked.identity.is_some() && content.outcome.as_deref() == Some("outcome_gap");
+            let ask = Ask {
+                identity: asked.identity.as_ref(),
+                agent: asked.agent.as_ref(),
+                content: &content,
+                completion: None,
+                closeout_kind: gap.then_some(BLOCKED_CLOSEOUT),
+                more: Map::new(),
+            };
+            Some(writeback::write_back(&mut tx, place, question, &ask)?)
+        }
+    };
+    let spent = match &asked.identity {
+        Some(identity) if asked.pays() => Some(settle::spend_by_agent(
+            &mut tx,
+            &place.goal,
+            question,
+            identity,
+        )?),
+        _ => None,
+    };
+    tx.commit()?;
+    crate::failpoint!(Point::WritebackCommitted);
+    if spent.is_some() {
+        crate::failpoint!(Point::SpendCommitted);
+    }
+    let mut done = match (&written, &asked.identity) {
+        (None, Some(identity)) => stored(writer.rows(), asked, identity)?,
+        (written, _) => Done {
+            body: written.as_ref().map(body).unwrap_or_default(),
+            appended: true,
+            spent: None,
+            repaired: false,
+        },
+    };
+    done.spent = spent;
+    Ok(done)
+}
+
+/// True when this exact refresh is committed already.
+fn is_written_back(rows: Rows<'_>, asked: &Refresh, identity: &SettlementIdentity) -> Answer<bool> {
+    let failed = |refusal| settle::failed(refusal, "durable_writeback");
+    let steps = settle::steps(rows, identity)?;
+    let recovered = recovery(rows, asked, identity, &steps).map_err(failed)?;
+    Ok(matches!(
+        recovered,
+        Recovery::Replay | Recovery::RepairReceipt
+    ))
+}
+
+/// `--settle-turn` needs an admitted mode that spends; otherwise nothing is written at all.
+fn check_spendable(rows: Rows<'_>, asked: &Refresh) -> Answer<()> {
+    let Some(identity) = asked.identity.as_ref().filter(|_| asked.pays()) else {
+        return Ok(());
+    };
+    if settle::require_admission(rows, identity)?.is_spendable {
+        return Ok(());
+    }
+    let text = "the admitted mode does not spend and nothing was written; leave --settle-turn out";
+    let refusal = Refusal::new(ErrorCode::SettleTurnNotSpendable, text);
+    Err(settle::failed(refusal, "quota_spend"))
+}
+
+fn body(written: &Written) -> Map<String, Value> {
+    written.run.body.as_object().cloned().unwrap_or_default()
+}
+
+/// Brings the vision decision a committed refresh lacked; it never spends.
+pub(super) fn supplement(
+    (ports, place): (&Ports, &Place),
+    writer: &mut Writer,
+    asked: &Refresh,
+    question: &Question,
+) -> Answer<Done> {
+    let Some(identity) = &asked.identity else {
+        return append((ports, place), writer, asked, question);
+    };
+    let mut tx = place.begin(ports, writer)?;
+    let content = content_of(tx.rows(), asked)?;
+    if is_written_back(tx.rows(), asked, identity)? {
+        drop(tx);
+        return stored(writer.rows(), asked, identity);
+    }
+    let repaired = receipt_repair::writeback(&mut tx, (place, question), identity)?;
+    let original = tx.rows().writeback(&identity.effect_id())?;
+    let mut more = Map::new();
+    more.insert(
+        "recovery_decision".to_owned(),
+        json!("supplement_checkpoint"),
+    );
+    more.insert(
+        "original_generated_at".to_owned(),
+        json!(original.map(|writeback| writeback.run_generated_at)),
+    );
+    let supplement = Content {
+        classification: "vision_checkpoint_supplement".to_owned(),
+        ..content.clone()
+    };
+    let ask = Ask {
+        identity: None,
+        agent: asked.agent.as_ref(),
+        content: &supplement,
+        completion: None,
+        closeout_kind: None,
+        more,
+    };
+    let written = writeback::write_back(&mut tx, place, question, &ask)?;
+    if let Some(vision_digest) = content.vision_digest() {
+        tx.supplement_writeback(
+            &identity.effect_id(),
+            &vision_digest,
+            written.run.generated_at,
+        )?;
+    }
+    tx.commit()?;
+    crate::failpoint!(Point::WritebackCommitted);
+    Ok(Done {
+        body: body(&written),
+        appended: true,
+        spent: None,
+        repaired,
+    })
+}
+
+/// Answers an exact repeat from what is stored; only a spend that is asked for now can be added.
+pub(super) fn replay(
+    (ports, place): (&Ports, &mut Place),
+    mut writer: Writer,
+    asked: &Refresh,
+    (prepared, question): (&Prepared, &Question),
+) -> Answer {
+    record_pause((ports, place), &mut writer, asked, &prepared.sinks)?;
+    let Some(identity) = &asked.identity else {
+        return finish(
+            (ports, place),
+            asked,
+            prepared,
+            Done {
+                body: Map::new(),
+                appended: false,
+                spent: None,
+                repaired: false,
+            },
+        );
+    };
+    let mut done = stored(writer.rows(), asked, identity)?;
+    let steps = settle::steps(writer.rows(), identity)?;
+    let pays = asked.pays() && (steps.spend.is_none() || steps.spend_lacks_event);
+    if pays || steps.writeback_lacks_event {
+        let mut tx = place.begin(ports, &mut writer)?;
+        done.repaired = receipt_repair::writeback(&mut tx, (&*place, question), identity)?;
+        if pays {
+            let spent = settle::spend_by_agent(&mut tx, &place.goal, question, identity)?;
+            done.spent = Some(spent);
+        }
+        tx.commit()?;
+        if pays {
+            crate::failpoint!(Point::SpendCommitted);
+        }
+    }
+    writer.bring_up_exports(&asked.goal, ports.now);
+    drop(writer);
+    finish((ports, place), asked, prepared, done)
+}
