@@ -100,6 +100,15 @@ pub(super) fn print_help(error: &clap::Error) -> ExitCode {
     }
 }
 
+/// Prints one line at once; false when nobody reads any more.
+pub(super) fn line(text: &str) -> bool {
+    let mut out = io::stdout().lock();
+    let written = out
+        .write_all(text.as_bytes())
+        .and_then(|()| out.write_all(b"\n"));
+    written.and_then(|()| out.flush()).is_ok()
+}
+
 /// A reader that went away is no fault of the command; a full disk behind standard output is.
 fn write_out(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();

@@ -1,14 +1,21 @@
 //! `loopx lark-inbox collector-…` and `document-comment-…`: one arm a command.
 
+use super::args::Format;
 use super::args::lark_inbox::{
-    CollectorArgs, CollectorRunArgs, DocumentArgs, LarkInboxCommand as Command, ReconcileArgs,
+    CollectorArgs, CollectorLogArgs, CollectorRunArgs, DocumentArgs, LarkInboxCommand as Command,
+    ReconcileArgs,
 };
-use super::inbox_reply::{Answer, PROVIDERS, mode, packet};
+use super::emit::{self, Reply};
+use super::inbox_reply::{Answer, PROVIDERS, activated, mode, packet};
 use crate::compose::{self, SUPERVISOR};
+use crate::contract::inbox::collector_log::LogLine;
 use crate::contract::inbox::fault::InboxFault;
 use crate::flow::inbox::collector_run::{self, RunRequest};
 use crate::flow::inbox::context::{ContextArgs, Desk};
-use crate::flow::inbox::{collector_status, document_comment, document_reply, reconcile, service};
+use crate::flow::inbox::{
+    collector_log, collector_status, document_comment, document_reply, reconcile, service,
+};
+use crate::render::log_text;
 
 /// Runs one command of the collector or the document connector.
 pub(super) fn answer(desk: &Desk<'_>, command: &Command) -> Answer {
@@ -69,6 +76,30 @@ fn answer_document(desk: &Desk<'_>, command: &Command) -> Answer {
             )?)
         }
         _ => Err(InboxFault::NotConfigured.into()),
+    }
+}
+
+/// Shows a collector's log, or prints it as it grows until nobody reads it any more.
+pub(super) fn log(desk: &Desk<'_>, args: &CollectorLogArgs, format: Format) -> Reply {
+    let (context, count) = (context(&args.collector), usize::from(args.lines));
+    if !args.follow {
+        return match collector_log::show(desk, &context, count) {
+            Ok((shown, activation)) => {
+                Reply::with_text(&activated(shown, &activation), log_text::log)
+            }
+            Err(error) => Reply::packet(&error.packet()),
+        };
+    }
+    let mut take = |line: &LogLine| {
+        let entry = line.to_value();
+        emit::line(&match format {
+            Format::Markdown => log_text::line(&entry),
+            Format::Json | Format::Digest => entry.to_string(),
+        })
+    };
+    match collector_log::follow(desk, &context, count, &mut take) {
+        Ok(()) => Reply::text(String::new()),
+        Err(error) => Reply::packet(&error.packet()),
     }
 }
 

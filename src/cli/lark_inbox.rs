@@ -12,6 +12,7 @@ use super::args::lark_inbox::{
 use super::emit::Reply;
 use super::inbox_reply::{Answer, PROVIDERS, activated, mode, packet};
 use super::lark_collector;
+use super::progress::TerminalProgress;
 use crate::compose::{self, InboxProviders};
 use crate::contract::channel::body::ContentFormat;
 use crate::contract::extension::Activation;
@@ -46,6 +47,9 @@ pub(super) fn run(args: &LarkInboxArgs, global: &Global) -> Reply {
         placement: &compose::PLACEMENT,
         now: compose::now(),
     };
+    if let Command::CollectorLog(args) = &args.command {
+        return lark_collector::log(&desk, args, global.format);
+    }
     match answer(&desk, &args.command) {
         Ok(packet) => Reply::value(coded(packet)),
         Err(error) => Reply::packet(&error.packet()),
@@ -159,7 +163,8 @@ fn history(desk: &Desk<'_>, args: &HistoryArgs) -> Answer {
         page_size: args.page_size,
         mode: mode(args.act.execute),
     };
-    packet(catch_up::run(desk, &providers, &request)?)
+    let progress = TerminalProgress::new();
+    packet(catch_up::run(desk, (&providers, &progress), &request)?)
 }
 
 fn request<'a>(context: &'a ContextArgs, flags: &'a OutboundFlags) -> outbound::Request<'a> {

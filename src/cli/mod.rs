@@ -19,6 +19,7 @@ mod lark_inbox;
 mod maintenance;
 mod manual;
 mod periodic_report;
+mod progress;
 mod quota;
 mod refresh;
 mod run;

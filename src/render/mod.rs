@@ -7,6 +7,7 @@ pub(crate) mod generate_text;
 pub(crate) mod html;
 pub(crate) mod labels;
 pub(crate) mod link;
+pub(crate) mod log_text;
 pub(crate) mod markdown;
 pub(crate) mod packet_text;
 pub(crate) mod page;

@@ -84,6 +84,11 @@ pub(crate) enum LarkInboxCommand {
         after_help = "Example: loopx lark-inbox collector-status --config .loopx/config/lark-collector.json --probe-event-bus"
     )]
     CollectorStatus(CollectorStatusArgs),
+    /// Show what a collector did
+    #[command(
+        after_help = "Example: loopx lark-inbox collector-log --config .loopx/config/lark-collector.json --follow"
+    )]
+    CollectorLog(CollectorLogArgs),
     /// Add one route to a collector
     #[command(
         after_help = "Example: loopx lark-inbox collector-route-reconcile --config .loopx/config/lark-collector.json --route-key feedback --chat-id oc_abc --event-inbox-config .loopx/config/lark/feedback.json --execute"
@@ -336,6 +341,18 @@ pub(crate) struct CollectorStatusArgs {
     /// Ask the local event bus
     #[arg(long)]
     pub(crate) probe_event_bus: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CollectorLogArgs {
+    #[command(flatten)]
+    pub(crate) collector: CollectorArgs,
+    /// How many of the newest lines
+    #[arg(long, default_value_t = 20)]
+    pub(crate) lines: u16,
+    /// Go on with what comes, until stopped
+    #[arg(long)]
+    pub(crate) follow: bool,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@
 //! other one shows counts, states and public keys.
 
 pub mod collector;
+pub mod collector_log;
 pub mod comment;
 pub mod comment_packet;
 pub mod config;

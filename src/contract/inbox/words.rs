@@ -40,6 +40,8 @@ pub const RECONCILE_OPERATION: &str = "lark_collector_route_reconcile";
 pub const DRAIN_WORDS: [&str; 2] = ["lark-inbox", "drain"];
 /// The operation of a turn start in lock records.
 pub const TURN_START_OPERATION: &str = "lark_turn_start_inbox_sync";
+/// The schema of a collector's log packet.
+pub const COLLECTOR_LOG: &str = "lark_event_collector_log_v0";
 /// The schema of a collector's status packet.
 pub const COLLECTOR_STATUS: &str = "lark_event_collector_status_v0";
 /// Says in packets whether the provider program is there.

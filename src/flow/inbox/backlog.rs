@@ -41,6 +41,7 @@ struct State {
     /// The newest one that spoke to a route of ours, until it is asked for.
     heard: Option<Arrival>,
     failed: Option<InboxError>,
+    captured: u64,
     /// Nothing comes any more; the worker ends after the last.
     is_closed: bool,
     /// What waits is left to history.
@@ -75,6 +76,11 @@ impl Backlog {
         self.state().heard.take()
     }
 
+    /// How many new messages are stored.
+    pub(super) fn captured(&self) -> u64 {
+        self.state().captured
+    }
+
     /// Why nothing is stored any more.
     pub(super) fn failure(&self) -> Option<InboxError> {
         self.state().failed.take()
@@ -95,6 +101,7 @@ impl Backlog {
             loop {
                 match capture.take((event.clone(), arrival.at), &pause) {
                     Ok(spoke) => {
+                        self.state().captured = capture.counts().captured_count;
                         self.stored(spoke);
                         break;
                     }

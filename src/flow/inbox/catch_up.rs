@@ -26,6 +26,7 @@ use crate::flow::inbox::context::{BoundCollector, BoundInbox, ContextArgs, Desk}
 use crate::flow::inbox::error::InboxError;
 use crate::flow::inbox::page::{DecidedPage, History, PageFault, Span};
 use crate::flow::inbox::ports::Channels;
+use crate::flow::inbox::progress::{Progress, Step as Progressed};
 use crate::kernel::inbox::gaps;
 use crate::kernel::inbox::history_window::{self, HistoryRequest, OpenWindow, Step, Transition};
 use crate::port::channel::ProviderErrorKind as Kind;
@@ -46,7 +47,7 @@ pub struct CatchUpRequest<'a> {
 /// Runs the command.
 pub fn run(
     desk: &Desk<'_>,
-    providers: &dyn Channels,
+    (providers, progress): (&dyn Channels, &dyn Progress),
     request: &CatchUpRequest<'_>,
 ) -> Result<(Value, Activation), InboxError> {
     let start = read_start(request.start)?;
@@ -83,6 +84,7 @@ pub fn run(
                     profile: &binding.profile,
                     channel: channel.as_ref(),
                     now: desk.now,
+                    progress,
                 },
                 page_size: request.page_size,
                 transition,
@@ -209,6 +211,10 @@ impl PageCall<'_> {
             page_size: self.page_size,
             token: self.window.token(),
         };
+        let (pages, messages) = self.window.read_before();
+        self.history
+            .progress
+            .step(Progressed::Page { pages, messages });
         let page = match self.history.read(&store, &span) {
             Ok(page) => page,
             Err(fault) => return Ok((self.failed(fault)?.packet(), None)),

@@ -14,9 +14,7 @@ use serde_json::Value;
 use crate::contract::channel::ids::{ChatId, ProfileName};
 use crate::contract::extension::{Activation, Permission};
 use crate::contract::inbox::fault::InboxFault;
-use crate::contract::inbox::run_packet::{
-    CallbackCounts, RunResult, SeenStatus, SourceHealth, SourceStatus,
-};
+use crate::contract::inbox::run_packet::{CallbackCounts, SeenStatus, SourceHealth};
 use crate::contract::inbox::stream::{EventKey, StreamCode, StreamStatus};
 use crate::contract::time::Timestamp;
 use crate::flow::inbox::ack::claim;
@@ -26,26 +24,12 @@ use crate::flow::inbox::context::{BoundCollector, ContextArgs, Desk, Located};
 use crate::flow::inbox::damage::Damage;
 use crate::flow::inbox::error::InboxError;
 use crate::flow::inbox::hole::Holes;
-use crate::flow::inbox::lane::{Lane, Member};
+use crate::flow::inbox::lane::Lane;
 use crate::flow::inbox::ports::Providers;
+use crate::kernel::inbox::collector_log::Seen;
 use crate::port::clock::Clock;
-use crate::port::events::{ConsumerId, ConsumerSpec, EventStreams, StreamSignal};
+use crate::port::events::EventStreams;
 use crate::store::document::collector_state::CollectorState;
-
-/// How often the status is written without a change.
-const HEARTBEAT: Duration = Duration::from_secs(30);
-/// How long an asked consumer may take to end.
-const GRACE: Duration = Duration::from_secs(10);
-/// How long a consumer may outlive its own time.
-const OVERTIME: Duration = Duration::from_secs(15);
-/// How long a consumer may take to be ready.
-const READY_LIMIT: Duration = Duration::from_secs(60);
-/// How often a working backlog is looked at.
-const BACKLOG_PACE: Duration = Duration::from_millis(200);
-/// The same, when nothing else is left to do.
-const DRAIN_PACE: Duration = Duration::from_millis(20);
-/// How long a stopped run goes on storing what had arrived; the rest is a known hole.
-const DRAIN_GRACE: Duration = Duration::from_secs(5);
 
 /// What is asked for.
 pub struct RunRequest<'a> {
@@ -89,6 +73,7 @@ pub fn run(
         state: &state,
         holes,
         damage: &damage,
+        logged: None,
         streams: streams.as_mut(),
         chats: chats(&collector),
         backlog: &backlog,
@@ -180,7 +165,8 @@ pub(super) struct Run<'a> {
     pub(super) request: &'a RunRequest<'a>,
     pub(super) state: &'a CollectorState,
     pub(super) holes: Holes<'a>,
-    damage: &'a Damage,
+    pub(super) damage: &'a Damage,
+    pub(super) logged: Option<Seen>,
     pub(super) streams: &'a mut dyn EventStreams,
     pub(super) chats: Vec<ChatId>,
     pub(super) backlog: &'a Backlog,
@@ -221,15 +207,6 @@ impl Run<'_> {
         self.request.clock.now()
     }
 
-    fn whole(&self) -> Duration {
-        Duration::from_secs(self.collector.config.consume_timeout.seconds)
-    }
-
-    /// The end of the run window; a continuous run has none.
-    pub(super) fn window_end(&self) -> Option<Duration> {
-        (!self.request.continuous).then(|| self.whole())
-    }
-
     pub(super) fn is_configured(&self) -> bool {
         Path::new(&self.located.config).exists()
     }
@@ -246,351 +223,5 @@ impl Run<'_> {
         for (_, pid) in left.iter().filter(|consumer| registered.contains(consumer)) {
             self.streams.end_left(*pid);
         }
-    }
-
-    fn work(&mut self) -> Result<(), InboxError> {
-        loop {
-            self.start_due()?;
-            if self.is_over() {
-                return Ok(());
-            }
-            let wait = self.wait();
-            if let Some(signal) = self.streams.next(wait) {
-                self.take(signal)?;
-            }
-            self.look_at_backlog()?;
-            self.look_at_times()?;
-        }
-    }
-
-    /// Stores what had arrived before the last consumer ended; a stop gives it little time.
-    fn drain(&mut self) -> Result<(), InboxError> {
-        let mut until = self.stopping.then(|| self.streams.elapsed() + DRAIN_GRACE);
-        while self.backlog.oldest().is_some() {
-            let now = self.streams.elapsed();
-            if until.is_some_and(|until| until <= now) {
-                break;
-            }
-            if let Some(StreamSignal::Stop) = self.streams.next(DRAIN_PACE) {
-                until.get_or_insert(now + DRAIN_GRACE);
-            }
-            self.look_at_backlog()?;
-            let written = self.written.unwrap_or_default();
-            if now.saturating_sub(written) >= HEARTBEAT {
-                self.write_status(true)?;
-            }
-        }
-        self.look_at_backlog()
-    }
-
-    fn is_over(&self) -> bool {
-        let idle = self.lanes.iter().all(|lane| lane.members.is_empty());
-        let message_over = self
-            .lanes
-            .iter()
-            .any(|lane| lane.key == EventKey::Message && lane.is_over);
-        idle && (self.stopping || message_over)
-    }
-
-    /// Starts every consumer that is due.
-    fn start_due(&mut self) -> Result<(), InboxError> {
-        let now = self.streams.elapsed();
-        for index in 0..self.lanes.len() {
-            let lane = &self.lanes[index];
-            let is_due = lane.retry_at.is_some_and(|at| at <= now)
-                && !lane.is_over
-                && !self.stopping
-                && !self.restart_pending;
-            if !is_due {
-                continue;
-            }
-            if !self.is_configured() {
-                self.end_all(StreamStatus::ConfigurationRemoved);
-                return self.write_status(true);
-            }
-            if self.window_end().is_some_and(|end| now >= end) {
-                self.lanes[index].is_over = true;
-                self.lanes[index].retry_at = None;
-                continue;
-            }
-            self.start(index)?;
-        }
-        Ok(())
-    }
-
-    fn start(&mut self, index: usize) -> Result<(), InboxError> {
-        let now = self.streams.elapsed();
-        let is_first =
-            self.window_end().is_none() || self.lanes[index].losses == 0 && self.health.losses == 0;
-        let (text, timeout) = match self.window_end().filter(|_| !is_first) {
-            None => (
-                self.collector.config.consume_timeout.text.clone(),
-                self.whole(),
-            ),
-            Some(end) => {
-                let seconds = end.saturating_sub(now).as_secs().max(1);
-                (format!("{seconds}s"), Duration::from_secs(seconds))
-            }
-        };
-        let key = self.lanes[index].key;
-        let spec = ConsumerSpec {
-            key,
-            timeout: text,
-            chats: &self.chats,
-        };
-        let started = self.streams.start(&spec);
-        let lane = &mut self.lanes[index];
-        lane.retry_at = None;
-        match started {
-            Ok((id, pid)) => {
-                let member = Member {
-                    id,
-                    pid,
-                    started: now,
-                    timeout,
-                    ready_since: None,
-                    stopping: false,
-                    kill_at: None,
-                };
-                lane.members.push(member);
-                self.callbacks.started |= key == EventKey::Callback;
-                self.write_status(true)
-            }
-            Err(_) => self.lose(
-                index,
-                StreamStatus::StreamNotReady,
-                StreamCode::StreamNotReady,
-            ),
-        }
-    }
-
-    fn wait(&self) -> Duration {
-        let now = self.streams.elapsed();
-        let times = self.lanes.iter().flat_map(|lane| {
-            let is_open = |member: &&Member| member.kill_at.is_none();
-            let limits = lane.members.iter().filter(is_open).map(limit);
-            let retry = lane
-                .retry_at
-                .filter(|_| !self.restart_pending && !self.stopping);
-            let rollover = lane.rollover_at().filter(|_| self.rolls_over(lane));
-            let kills = lane.members.iter().filter_map(|member| member.kill_at);
-            retry
-                .into_iter()
-                .chain(rollover)
-                .chain(kills)
-                .chain(limits)
-                .collect::<Vec<_>>()
-        });
-        let heartbeat = self.written.map_or(now, |written| written + HEARTBEAT);
-        let next = times
-            .chain(self.outage_until)
-            .chain([heartbeat])
-            .min()
-            .unwrap_or(heartbeat);
-        let is_working = self.backlog.oldest().is_some() || self.holes.is_waiting();
-        let most = if is_working { BACKLOG_PACE } else { HEARTBEAT };
-        next.saturating_sub(now).min(most)
-    }
-
-    fn rolls_over(&self, lane: &Lane) -> bool {
-        self.request.continuous
-            && lane.key == EventKey::Message
-            && lane.retry_at.is_none()
-            && !self.stopping
-            && !self.restart_pending
-    }
-
-    /// What is due by time alone.
-    fn look_at_times(&mut self) -> Result<(), InboxError> {
-        let now = self.streams.elapsed();
-        self.holes.flush()?;
-        for lane in &mut self.lanes {
-            lane.settle(now);
-        }
-        self.kill_late(now);
-        if self.outage_until.is_some_and(|until| until <= now)
-            && !self.restart_pending
-            && !self.stopping
-        {
-            self.restart_pending = true;
-            self.end_members();
-            if self.lanes.iter().all(|lane| lane.members.is_empty()) {
-                self.stopped()?;
-            }
-        }
-        let due: Vec<usize> = (0..self.lanes.len())
-            .filter(|index| {
-                self.rolls_over(&self.lanes[*index])
-                    && self.lanes[*index].rollover_at().is_some_and(|at| at <= now)
-            })
-            .collect();
-        for index in due {
-            match self.is_configured() {
-                true => self.start(index)?,
-                false => self.end_all(StreamStatus::ConfigurationRemoved),
-            }
-        }
-        if self
-            .written
-            .is_none_or(|written| now.saturating_sub(written) >= HEARTBEAT)
-        {
-            if !self.is_configured() && !self.stopping {
-                self.end_all(StreamStatus::ConfigurationRemoved);
-            }
-            self.holes.look_at_damage(self.now())?;
-            self.write_status(true)?;
-        }
-        Ok(())
-    }
-
-    fn kill_late(&mut self, now: Duration) {
-        let mut late = Vec::new();
-        for member in self.lanes.iter().flat_map(|lane| &lane.members) {
-            // Asked once; one that does not even end then is killed.
-            let overdue = now >= limit(member) && !member.stopping && member.kill_at.is_none();
-            if overdue || member.kill_at.is_some_and(|at| at <= now) {
-                late.push((member.id, overdue));
-            }
-        }
-        for (id, overdue) in late {
-            match overdue {
-                true => self.streams.terminate(id),
-                false => self.streams.kill(id),
-            }
-            if let Some(member) = self.lanes.iter_mut().find_map(|lane| lane.member(id)) {
-                member.kill_at = Some(now + GRACE);
-            }
-        }
-    }
-
-    pub(super) fn end_all(&mut self, status: StreamStatus) {
-        self.stopping = true;
-        self.health.status = status;
-        self.end_members();
-    }
-
-    pub(super) fn end_members(&mut self) {
-        let ids: Vec<ConsumerId> = self
-            .lanes
-            .iter()
-            .flat_map(|lane| &lane.members)
-            .map(|member| member.id)
-            .collect();
-        for id in ids {
-            self.end_member(id);
-        }
-    }
-
-    pub(super) fn end_member(&mut self, id: ConsumerId) {
-        let kill_at = self.streams.elapsed() + GRACE;
-        let member = self.lanes.iter_mut().find_map(|lane| lane.member(id));
-        if let Some(member) = member.filter(|member| !member.stopping) {
-            member.stopping = true;
-            member.kill_at = Some(kill_at);
-            self.streams.terminate(id);
-        }
-        self.note_manning();
-    }
-
-    /// Notes since when nobody listens to messages.
-    pub(super) fn note_manning(&mut self) {
-        let is_manned = self
-            .lanes
-            .iter()
-            .any(|lane| lane.key == EventKey::Message && lane.is_ready());
-        self.manned_until = match is_manned {
-            true => None,
-            false => self.manned_until.or_else(|| Some(self.now())),
-        };
-    }
-
-    /// The status says that nothing runs, and since when; after that the last consumers and the bus go. What arrived and is not stored
-    /// becomes a hole.
-    fn close(&mut self) {
-        self.manned_until.get_or_insert(self.request.clock.now());
-        if let Some(oldest) = self.backlog.oldest() {
-            let _ = self.holes.unstored(oldest.at);
-        }
-        let ids: Vec<ConsumerId> = self
-            .lanes
-            .iter()
-            .flat_map(|lane| &lane.members)
-            .map(|member| member.id)
-            .collect();
-        for id in ids {
-            self.streams.kill(id);
-        }
-        self.lanes.iter_mut().for_each(|lane| lane.members.clear());
-        self.health.ready = false;
-        let _ = self.write_status(false);
-        self.streams.stop_bus();
-    }
-
-    pub(super) fn write_status(&mut self, running: bool) -> Result<(), InboxError> {
-        let (instant, now) = (self.now(), self.streams.elapsed());
-        let later =
-            |at: Duration| instant.plus_seconds(at.saturating_sub(now).as_secs().cast_signed());
-        let message = self.lanes.iter().find(|lane| lane.key == EventKey::Message);
-        let window = match self.window_end() {
-            Some(end) => Some(end),
-            None => message.and_then(Lane::ends_at),
-        };
-        let pids = self
-            .lanes
-            .iter()
-            .map(|lane| (lane.key, lane.pids()))
-            .filter(|(_, pids)| !pids.is_empty());
-        let sign = match self.manned_until.filter(|_| !running) {
-            Some(until) => until.min(instant),
-            None => instant,
-        };
-        let oldest = self.backlog.oldest();
-        let status = SourceStatus {
-            running,
-            health: self.health,
-            next_retry_at: message
-                .and_then(|lane| lane.retry_at)
-                .filter(|_| running)
-                .and_then(later),
-            last_event_at: self.last_event_at,
-            last_loss_at: self.last_loss_at,
-            window_ends_at: window.filter(|_| running).and_then(later),
-            consumer_pids: pids.collect(),
-            route_count: self.collector.routes.len(),
-            disabled_route_count: self.collector.disabled_keys().len(),
-            damaged: self.damage.list(),
-            drained_at: oldest.map_or(sign, |oldest| oldest.at.min(sign)),
-            updated_at: sign,
-        };
-        self.written = Some(now);
-        self.state.write_status(&status)?;
-        Ok(())
-    }
-
-    fn result(&self, capture: &Capture<'_>) -> RunResult {
-        RunResult {
-            damaged: self.damage.list(),
-            has_routes: self.collector.config.has_routes,
-            budget_spent: self.budget_spent,
-            health: self.health,
-            counts: capture.counts(),
-            routes: self.collector.routes.len(),
-            routed_routes: capture.touched_routes(),
-            identity_checked: capture.own_app().was_asked(),
-            identity_verified: capture.own_app().is_known(),
-            callbacks: self
-                .collector
-                .config
-                .operation_callbacks
-                .then_some(self.callbacks),
-        }
-    }
-}
-
-/// When a consumer should have ended by itself, or should have been ready.
-fn limit(member: &Member) -> Duration {
-    match member.ready_since {
-        Some(_) => member.started + member.timeout + OVERTIME,
-        None => member.started + READY_LIMIT.min(member.timeout + OVERTIME),
     }
 }

@@ -67,6 +67,7 @@ impl Run<'_> {
         let Some(arrival) = self.backlog.heard() else {
             return Ok(());
         };
+        self.log(true, self.now());
         let was_silent = self.last_event_at.is_none();
         self.last_event_at = self.last_event_at.max(Some(arrival.at));
         let is_after_loss = self.lost_at.is_none_or(|lost| arrival.elapsed > lost);

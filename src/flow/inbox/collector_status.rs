@@ -6,7 +6,6 @@
 use serde_json::{Value, json};
 
 use crate::contract::extension::{Activation, Permission};
-use crate::contract::inbox::fault::InboxFault;
 use crate::contract::inbox::run_packet::SeenStatus;
 use crate::contract::inbox::words;
 use crate::contract::time::Timestamp;
@@ -37,10 +36,9 @@ pub fn run(
     let installed = installed_path(&collector).exists();
     let active = installed && supervisor.is_active(config.supervisor, &config.service_name);
     let program = providers.locate(&config.program).is_some();
-    let bus = match (probe_bus, &collector.profile) {
-        (true, Some(_)) => Some(probe(providers, &collector)?),
-        (true, None) => Some(false),
-        (false, _) => None,
+    let bus = match probe_bus {
+        true => Some(probe(providers, &collector)?),
+        false => None,
     };
     let evidence = Evidence::of(&collector, &seen)?;
     let is_stale = seen.is_stale(desk.now);
@@ -73,10 +71,7 @@ pub fn run(
     });
     add(&mut packet, evidence.fields(&collector));
     add(&mut packet, source_fields(&seen, is_stale));
-    add(
-        &mut packet,
-        json!({"history_gap": history_gap(&located, &collector, desk.now)?}),
-    );
+    packet["history_gap"] = history_gap(&located, &collector, desk.now)?;
     add(
         &mut packet,
         callback_fields(&state, config.operation_callbacks)?,
@@ -105,17 +100,13 @@ fn add(packet: &mut Value, fields: Value) {
 }
 
 fn probe(providers: &dyn Providers, collector: &BoundCollector) -> Result<bool, InboxError> {
-    let profile = collector
-        .profile
-        .as_ref()
-        .ok_or(InboxFault::CollectorRule("a profile is required"))?;
-    let folder = scratch::folder().map_err(crate::store::StoreError::write)?;
+    let Some(profile) = &collector.profile else {
+        return Ok(false);
+    };
+    let folder = scratch::folder().map_err(StoreError::write)?;
     let program = Some(collector.config.program.clone());
-    Ok(providers.probe(
-        program,
-        profile.profile.clone(),
-        folder.path().to_path_buf(),
-    ))
+    let folder = folder.path().to_path_buf();
+    Ok(providers.probe(program, profile.profile.clone(), folder))
 }
 
 /// What the inboxes prove.

@@ -15,6 +15,7 @@ use crate::contract::time::Timestamp;
 use crate::failpoint;
 use crate::failpoint::Point;
 use crate::flow::inbox::context::BoundInbox;
+use crate::flow::inbox::progress::{Progress, Step};
 use crate::kernel::channel::readback::MAX_SHOWN_MENTIONS;
 use crate::kernel::inbox::history_page::{self, ClassifiedPage, PageMessage};
 use crate::port::channel::{
@@ -33,6 +34,7 @@ pub(super) struct History<'a> {
     pub(super) profile: &'a ProfileName,
     pub(super) channel: &'a dyn ChannelProvider,
     pub(super) now: Timestamp,
+    pub(super) progress: &'a dyn Progress,
 }
 
 /// Which page is asked for.
@@ -120,7 +122,9 @@ impl History<'_> {
         messages: &mut [Observed],
         counts: &mut HistoryCounts,
     ) -> Result<(), ProviderError> {
-        for index in history_page::cut_threads(messages) {
+        let cut = history_page::cut_threads(messages);
+        let of = cut.len();
+        for (number, index) in cut.into_iter().enumerate() {
             let message = &mut messages[index];
             let root = message.message_id.clone();
             let Some(thread) = message
@@ -134,7 +138,7 @@ impl History<'_> {
             };
             let thread = thread.to_owned();
             let mut read = Vec::new();
-            match self.read_thread(&thread, &mut read) {
+            match self.read_thread((&thread, number + 1, of), &mut read) {
                 Ok(()) => {
                     // A thread that lacks what the listing showed contradicts it: nothing shown is dropped.
                     let shown = message.replies.take().unwrap_or_default();
@@ -158,9 +162,14 @@ impl History<'_> {
         Ok(())
     }
 
-    fn read_thread(&self, thread: &str, into: &mut Vec<Observed>) -> Result<(), ProviderError> {
+    fn read_thread(
+        &self,
+        (thread, number, of): (&str, usize, usize),
+        into: &mut Vec<Observed>,
+    ) -> Result<(), ProviderError> {
         let mut token: Option<Opaque> = None;
-        for _ in 0..MAX_THREAD_PAGES {
+        for page in 1..=MAX_THREAD_PAGES {
+            self.progress.step(Step::Thread { number, of, page });
             let page = self.channel.thread(self.profile, thread, token.as_ref())?;
             into.extend(page.messages);
             match page.next {

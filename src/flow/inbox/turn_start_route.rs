@@ -6,6 +6,7 @@ use crate::contract::time::Timestamp;
 use crate::flow::inbox::catch_up::Bound;
 use crate::flow::inbox::context::{BoundCollector, BoundInbox, Located};
 use crate::flow::inbox::page::{History, PageFault, Span};
+use crate::flow::inbox::progress::Silent;
 use crate::kernel::inbox::turn_start;
 use crate::port::channel::{ChannelProvider, ProviderError, ProviderErrorKind as Kind};
 use crate::store::StoreError;
@@ -37,6 +38,7 @@ impl RouteSync<'_> {
             profile: &bound.profile,
             channel: self.channel,
             now: self.now,
+            progress: &Silent,
         };
         let file = bound.sync_file(&self.located.project);
         let binding = file.binding;

@@ -162,6 +162,11 @@ impl OpenWindow {
         self.cursor.token.as_ref()
     }
 
+    /// Returns how many pages and messages of the window are read.
+    pub fn read_before(&self) -> (u64, u64) {
+        (self.cursor.page_count, self.cursor.message_count)
+    }
+
     /// Returns the position after a page with these messages; `next` is the token of the page behind it.
     pub fn after_page(&self, ids: &[&str], next: Option<Opaque>) -> HistoryCursor {
         let mut parts = ids.to_vec();

@@ -2,6 +2,7 @@
 
 pub mod addressing;
 pub mod collector;
+pub mod collector_log;
 pub mod gaps;
 pub mod guidance;
 pub mod history_page;

@@ -2,6 +2,7 @@
 
 pub mod capture;
 pub mod collector_config;
+pub mod collector_log;
 pub mod collector_service;
 pub mod collector_state;
 pub mod extension_state;

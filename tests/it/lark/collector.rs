@@ -1,6 +1,7 @@
 //! The collector beside its faults: a damaged inbox, its log, what a run leaves behind.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -119,4 +120,95 @@ fn a_collector_without_one_sound_inbox_refuses() {
     script(&lark, json!({"events": [], "end": {"reason": "timeout"}}));
     assert_eq!(collect(&lark)["error_code"], "store_corrupt");
     assert_eq!(lark.count("event consume"), 0);
+}
+
+/// Starts following and gives the first lines back.
+fn follow(lark: &Lark, words: &[&str], lines: usize) -> (Vec<String>, std::process::Child) {
+    let words = [&["collector-log", "--follow"], words].concat();
+    let mut command = lark.inbox(&words, CONFIG).command();
+    command.stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let mut reader = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut read = Vec::new();
+    for _ in 0..lines {
+        let mut line = String::new();
+        reader.read_line(&mut line).expect("a line");
+        read.push(line.trim_end().to_owned());
+    }
+    child.stdout = Some(reader.into_inner());
+    (read, child)
+}
+
+#[test]
+fn the_log_tells_what_a_run_did_and_nothing_of_anybody() {
+    let lark = two_routes();
+    script(
+        &lark,
+        json!({"events": [live("om_zqpa0", CHAT)], "end": {"reason": "timeout"}}),
+    );
+    collect(&lark);
+    let packet = Lark::packet(lark.inbox(&["collector-log"], CONFIG), &[]).1;
+    let events: Vec<&str> = packet["lines"]
+        .as_array()
+        .expect("lines")
+        .iter()
+        .filter_map(|line| line["event"].as_str())
+        .collect();
+    assert_eq!(
+        (events[0], events[events.len() - 1]),
+        ("started", "stopped")
+    );
+    assert!(
+        events.contains(&"ready") && events.contains(&"captured"),
+        "{events:?}"
+    );
+    let text = lark.inbox(&["collector-log", "--lines", "1"], CONFIG).run();
+    assert_eq!(text.text().lines().count(), 1);
+    assert!(
+        text.text().trim_end().ends_with(" stopped"),
+        "{}",
+        text.text()
+    );
+}
+
+#[test]
+fn a_followed_log_goes_on_over_a_cut_and_ends_with_its_reader_or_a_signal() {
+    let lark = two_routes();
+    script(&lark, json!({"events": [], "end": {"reason": "timeout"}}));
+    collect(&lark);
+    let log = lark
+        .sandbox
+        .project()
+        .join(".loopx/runtime/lark-collector/collector.log");
+    let (first, mut child) = follow(&lark, &["--lines", "1", "--format", "json"], 1);
+    assert!(
+        first[0].starts_with('{') && first[0].contains("\"stopped\""),
+        "{first:?}"
+    );
+    let line = format!("{}\n", first[0]);
+    let mut reader = BufReader::new(child.stdout.take().expect("a pipe"));
+    fs::write(&log, &line).expect("cut");
+    let mut next = String::new();
+    reader.read_line(&mut next).expect("a line");
+    assert_eq!(next, line);
+    fs::rename(&log, log.with_extension("log.1")).expect("turned");
+    fs::write(&log, format!("private words\n{line}")).expect("written");
+    next.clear();
+    reader.read_line(&mut next).expect("a line");
+    assert_eq!(next, line);
+    drop(reader);
+    fs::remove_file(&log).expect("turned");
+    fs::write(&log, line.repeat(3)).expect("written");
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+
+    let (_, mut child) = follow(&lark, &[], 1);
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).expect("a pid"));
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("it lives");
+    child.wait().expect("it ends");
+    let mut errors = String::new();
+    child
+        .stderr
+        .take()
+        .map(|mut pipe| pipe.read_to_string(&mut errors));
+    assert_eq!(errors, "");
 }
