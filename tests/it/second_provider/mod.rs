@@ -240,8 +240,12 @@ fn history_comes_page_by_page_and_is_stored_once() {
         mode: Mode::Execute,
     };
     let page = || {
-        let (packet, _) =
-            catch_up::run(&bench.desk(), &bench.provider, &request).expect("a packet");
+        let (packet, _) = catch_up::run(
+            &bench.desk(),
+            (&bench.provider, &loopx::flow::inbox::progress::Silent),
+            &request,
+        )
+        .expect("a packet");
         (packet["status"].clone(), packet["accepted_count"].clone())
     };
     assert_eq!(page(), (json!("page_captured"), json!(2)));
