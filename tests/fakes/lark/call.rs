@@ -180,7 +180,7 @@ const KNOWN: [(&str, &[&str]); 44] = [
     ),
     (
         "event consume",
-        &["timeout", "jq", "max-events", "quiet", "help"],
+        &["timeout", "jq", "max-events", "quiet", "help", "dry-run"],
     ),
     ("event status", &["fail-on-orphan"]),
     ("event stop", &["force"]),

@@ -20,34 +20,49 @@ struct Consumer<'a> {
     key: &'a str,
     received: u64,
     sources: usize,
+    is_quiet: bool,
 }
 
 pub(crate) fn consume(folder: &Folder, call: &Call) -> ExitCode {
     if call.has("help") {
         return Answer::text("<help>\n").print();
     }
-    let Some(timeout) = duration(call.flag("timeout")) else {
+    let bound = match call.has("timeout") {
+        true => duration(call.flag("timeout")),
+        false => Some(None),
+    };
+    let Some(timeout) = bound.filter(|_| is_understood(call)) else {
         return Answer::failed(&Failure::argument(), "").print();
     };
+    if call.has("dry-run") {
+        let held = folder.lock();
+        return decision(&held, call).print();
+    }
+    let is_unbounded = timeout.is_none() && !call.has("max-events");
+    let ends_at_once = is_unbounded && std::io::read_to_string(std::io::stdin()).is_ok();
     let stop = signals();
     let mut consumer = Consumer {
         folder,
         key: &call.argument,
         received: 0,
         sources: 0,
+        is_quiet: call.has("quiet"),
     };
+    if let Some(refused) = blocked(folder, call, ends_at_once) {
+        return refused.print();
+    }
     let script = consumer.attach(call);
     if let Some(refusal) = script["refuse"].as_object() {
         return refuse(refusal);
     }
-    say(&format!("[event] consuming as {} (app)", call.profile));
-    say(&format!(
+    consumer.say(&format!("[event] consuming as {} (app)", call.profile));
+    consumer.say(&format!(
         "[event] listening for events (key={})…",
         call.argument
     ));
-    say("[event] to stop gracefully: …");
+    consumer.say("[event] to stop gracefully: …");
     if script["ready"] != json!(false) {
-        say(&format!("[event] ready event_key={}", call.argument));
+        consumer.say(&format!("[event] ready event_key={}", call.argument));
     }
     for line in script["noise"]
         .as_array()
@@ -55,11 +70,18 @@ pub(crate) fn consume(folder: &Folder, call: &Call) -> ExitCode {
         .flatten()
         .filter_map(Value::as_str)
     {
-        say(line);
+        consumer.say(line);
     }
+    let most = call.flag("max-events").parse::<u64>().unwrap_or(u64::MAX);
     let started = Instant::now();
     let (reason, rc) = loop {
-        let script = consumer.work(call);
+        let script = consumer.work(call, most);
+        if consumer.received >= most {
+            break ("limit".to_owned(), 0);
+        }
+        if ends_at_once {
+            break ("signal".to_owned(), 0);
+        }
         if stop.try_recv().is_ok() {
             break ("signal".to_owned(), 0);
         }
@@ -77,12 +99,69 @@ pub(crate) fn consume(folder: &Folder, call: &Call) -> ExitCode {
     };
     consumer.detach();
     if script["end"]["exit_line"] != json!(false) {
-        say(&format!(
+        consumer.say(&format!(
             "[event] exited \u{2014} received {} event(s) in 1s (reason: {reason})",
             consumer.received
         ));
     }
     ExitCode::from(rc)
+}
+
+/// The keys an application can listen to.
+const KEYS: [&str; 2] = ["im.message.receive_v1", CARD_KEY];
+const CARD_KEY: &str = "card.action.trigger";
+
+/// Looks at key and program; a program is not run here, only its brackets are counted.
+fn is_understood(call: &Call) -> bool {
+    let count = |sign: char| call.flag("jq").matches(sign).count();
+    let is_whole = [('(', ')'), ('{', '}'), ('[', ']')]
+        .iter()
+        .all(|(open, close)| count(*open) == count(*close));
+    KEYS.contains(&call.argument.as_str()) && is_whole && call.identity() == "bot"
+}
+
+/// What stands in the way before the consumer is attached.
+fn blocked(folder: &Folder, call: &Call, ends_at_once: bool) -> Option<Answer> {
+    let held = folder.lock();
+    let failed = |failure: &Failure| Some(Answer::failed(failure, "bot"));
+    let bus = &held.0["bus"];
+    if bus["orphan"] == json!(true) || (ends_at_once && bus["running"] != json!(true)) {
+        return failed(&Failure::local("internal", "unknown", 5));
+    }
+    let is_alive = |row: &Value| std::path::Path::new(&format!("/proc/{}", row["pid"])).exists();
+    let rows = held.0["consumers"].as_array().into_iter().flatten();
+    let has_other = rows.into_iter().any(|row| {
+        row["event_key"] == CARD_KEY && row["profile"] == call.profile.as_str() && is_alive(row)
+    });
+    if call.argument == CARD_KEY && has_other {
+        say("[event] consuming");
+        return failed(&Failure::local("validation", "failed_precondition", 2));
+    }
+    None
+}
+
+/// What a start would meet, without starting.
+fn decision(state: &State, call: &Call) -> Answer {
+    let is_blocked = state.0["streams"][&call.argument]["refuse"].is_object();
+    let condition = |name: &str| json!({"name": name, "status": "ok"});
+    let mut published = condition("console_event_published");
+    if is_blocked {
+        for (name, value) in [
+            ("status", "blocked"),
+            ("detail", "<detail>"),
+            ("subtype", "failed_precondition"),
+            ("hint", "<hint>"),
+        ] {
+            published[name] = json!(value);
+        }
+    }
+    let decision = json!({"event_key": call.argument, "domain": "im", "identity": "bot", "status": if is_blocked { "blocked" } else { "ready" },
+        "params": {}, "scope": call.argument, "preconditions": [condition("credentials_available"), published, condition("scopes_granted")],
+        "would_read": ["local_bus_probe", "app_metadata_preflight"],
+        "would_write": ["start_or_reuse_local_bus", "register_consumer", "open_event_stream"]});
+    Answer::bare(
+        &json!({"ok": true, "identity": "bot", "dry_run": true, "data": {"decision": decision}}),
+    )
 }
 
 fn say(line: &str) {
@@ -129,14 +208,21 @@ fn refuse(refusal: &serde_json::Map<String, Value>) -> ExitCode {
         say(line);
     }
     let failure = match refusal.get("kind").and_then(Value::as_str) {
-        Some("authorization") => Failure::code(99_991_679),
-        Some("config") => Failure::code(10_014),
+        Some("authorization") => Failure::missing_scopes(&["im:message.p2p_msg:readonly"]),
+        Some("config") => Failure::code(20_002),
+        Some("internal") => Failure::local("internal", "unknown", 5),
         _ => Failure::local("validation", "failed_precondition", 2),
     };
     Answer::failed(&failure, "bot").print()
 }
 
 impl Consumer<'_> {
+    fn say(&self, line: &str) {
+        if !self.is_quiet {
+            say(line);
+        }
+    }
+
     fn attach(&mut self, call: &Call) -> Value {
         let mut held = self.folder.lock();
         let row =
@@ -157,7 +243,7 @@ impl Consumer<'_> {
     }
 
     /// Prints what is new and returns the script as it is now.
-    fn work(&mut self, call: &Call) -> Value {
+    fn work(&mut self, call: &Call, most: u64) -> Value {
         let mut held = self.folder.lock();
         let events: Vec<Value> = held.0["streams"][self.key]["events"]
             .as_array()
@@ -170,6 +256,9 @@ impl Consumer<'_> {
         let script = held.0["streams"][self.key].clone();
         drop(held);
         for event in &events {
+            if self.received >= most {
+                break;
+            }
             self.received += 1;
             let line = match event {
                 Value::String(text) => text.clone(),
@@ -180,7 +269,7 @@ impl Consumer<'_> {
         }
         let sources = script["source"].as_array().map_or(&[][..], Vec::as_slice);
         for state in sources.iter().skip(self.sources).filter_map(Value::as_str) {
-            say(&format!("[source] feishu-websocket: {state}"));
+            self.say(&format!("[source] feishu-websocket: {state}"));
         }
         self.sources = sources.len();
         script
@@ -207,34 +296,44 @@ fn projected(event: &Value) -> Value {
     })
 }
 
+fn app_id(state: &State, call: &Call) -> Value {
+    state
+        .profile(&call.profile)
+        .map_or(Value::Null, |row| row["app_id"].clone())
+}
+
+/// The local bus and who is attached to it: what is nothing is left out.
 pub(crate) fn status(state: &State, call: &Call) -> Result<Answer, Failure> {
-    let consumers: Vec<&Value> = state.0["consumers"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .collect();
-    let is_orphan = state.0["bus"]["orphan"] == json!(true);
-    let word = if is_orphan { "orphan" } else { "running" };
-    let rows: Vec<Value> = consumers
-        .iter()
-        .map(|row| json!({"pid": row["pid"], "event_key": row["event_key"]}))
-        .collect();
-    let app = json!({"app_id": "cli_x", "status": word, "running": !is_orphan, "pid": 1, "uptime_sec": 1, "active_consumers": rows.len(), "consumers": rows});
-    let rc = if is_orphan && call.has("fail-on-orphan") {
-        2
+    let bus = &state.0["bus"];
+    let is_orphan = bus["orphan"] == json!(true);
+    let mut app = json!({"app_id": app_id(state, call), "status": "running", "running": true, "pid": 1, "uptime_sec": 1});
+    if bus["running"] == json!(false) {
+        app = json!({"app_id": app["app_id"], "status": "not_running", "running": false});
+    } else if is_orphan {
+        app = json!({"app_id": app["app_id"], "status": "orphan", "running": false, "pid": 1, "issue": "<issue>",
+            "suggested_action": "<suggested_action>"});
     } else {
-        0
-    };
+        let consumers = state.0["consumers"].as_array().into_iter().flatten();
+        let row = |row: &Value| json!({"pid": row["pid"], "event_key": row["event_key"], "subscription_id": row["event_key"], "received": 1, "dropped": 0});
+        let rows: Vec<Value> = consumers.map(row).collect();
+        if !rows.is_empty() {
+            app["active_consumers"] = json!(rows.len());
+            app["consumers"] = json!(rows);
+        }
+    }
+    let rc = u8::from(is_orphan && call.has("fail-on-orphan")) * 2;
     Ok(Answer {
         rc,
         ..Answer::bare(&json!({"apps": [app]}))
     })
 }
 
-pub(crate) fn stop(state: &mut State, _call: &Call) -> Result<Answer, Failure> {
-    let attached = !state.list("consumers").is_empty();
-    let word = if attached { "refused" } else { "stopped" };
-    Ok(Answer::bare(
-        &json!({"results": [{"app_id": "cli_x", "status": word, "pid": 1}]}),
-    ))
+pub(crate) fn stop(state: &mut State, call: &Call) -> Result<Answer, Failure> {
+    let is_attached = !state.list("consumers").is_empty() && !call.has("force");
+    let mut row = json!({"app_id": app_id(state, call), "status": "stopped", "pid": 1});
+    if is_attached {
+        row["status"] = json!("refused");
+        row["reason"] = json!("<reason>");
+    }
+    Ok(Answer::bare(&json!({"results": [row]})))
 }
