@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::mention::{MemberIdKind, MentionId};
 use super::outbound::{LengthRule, OutboundText, TextFault, check, trim_formatted};
+use crate::contract::private::Private;
 
 /// The largest body of a formatted post, in bytes.
 const MAX_POST_BYTES: usize = 30_000;
@@ -33,18 +34,18 @@ pub enum FormatFallback {
 
 /// Formatted words without mentions; private.
 #[derive(Clone, PartialEq, Eq)]
-pub struct PostText(String);
+pub struct PostText(Private<String>);
 
 impl PostText {
     /// Returns the words with their format.
     pub fn as_str(&self) -> &str {
-        &self.0
+        self.0.expose()
     }
 }
 
 impl fmt::Debug for PostText {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("<private>")
+        self.0.fmt(out)
     }
 }
 
@@ -68,7 +69,7 @@ impl OutboundBody {
         }
         let words = trim_formatted(raw);
         let (_, kinds) = check(&words, rule)?;
-        let post = Self::Post(PostText(words));
+        let post = Self::Post(PostText(Private::new(words)));
         if !kinds.is_empty() {
             return Ok((as_text()?, Some(FormatFallback::StructuredMentions)));
         }

@@ -3,29 +3,31 @@
 
 use std::fmt;
 
+use crate::contract::private::Private;
+
 macro_rules! private_identity {
     ($(#[$doc:meta])* $name:ident, $valid:expr) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(String);
+        pub struct $name(Private<String>);
 
         impl $name {
             /// Takes a text that already has the exact form.
             pub fn new(text: impl Into<String>) -> Option<Self> {
                 let text = text.into();
                 let valid: fn(&str) -> bool = $valid;
-                valid(&text).then_some(Self(text))
+                valid(&text).then(|| Self(Private::new(text)))
             }
 
             /// Returns the text, for calls and private rows alone.
             pub fn as_str(&self) -> &str {
-                &self.0
+                self.0.expose()
             }
         }
 
         impl fmt::Debug for $name {
             fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str("<private>")
+                self.0.fmt(out)
             }
         }
     };
@@ -109,23 +111,23 @@ impl fmt::Display for RouteKey {
 
 /// A secret-free opaque text of a provider: a page token, a thread. Never printed.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Opaque(String);
+pub struct Opaque(Private<String>);
 
 impl Opaque {
     /// Takes any text.
     pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+        Self(Private::new(text.into()))
     }
 
     /// Returns the text, for calls and private files alone.
     pub fn as_str(&self) -> &str {
-        &self.0
+        self.0.expose()
     }
 }
 
 impl fmt::Debug for Opaque {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("<private>")
+        self.0.fmt(out)
     }
 }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::contract::private::Private;
+
 /// The identity family a mention is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MemberIdKind {
@@ -30,23 +32,23 @@ impl MemberIdKind {
 
 /// The identity a mention asks for; private.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MentionId(String);
+pub struct MentionId(Private<String>);
 
 impl MentionId {
     /// Takes an identity as it was written.
     pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+        Self(Private::new(text.into()))
     }
 
     /// Returns the text, for comparisons with provider answers.
     pub fn as_str(&self) -> &str {
-        &self.0
+        self.0.expose()
     }
 }
 
 impl fmt::Debug for MentionId {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("<private>")
+        self.0.fmt(out)
     }
 }
 

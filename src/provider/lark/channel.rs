@@ -118,7 +118,7 @@ impl ChannelProvider for Lark {
         let route = route.route();
         let tail = argv::send(&route.chat, message, &["--dry-run"]);
         let value = self.call(&route.profile, &tail, Deadline::Usual)?.bare()?;
-        Ok(read::previewed(&value))
+        Ok(read::previewed(&read::under("bot", value)?))
     }
 
     fn send(
