@@ -11,6 +11,7 @@ use crate::contract::time::Timestamp;
 use crate::flow::Mode;
 use crate::flow::extension_gate::{Gate, require};
 use crate::flow::place::Place;
+use crate::flow::store_code::store_code;
 use crate::store::StoreError;
 use crate::store::document::extension_state::ExtensionStateFile;
 use crate::store::document::target::TargetStore;
@@ -94,7 +95,7 @@ impl TargetDesk<'_> {
                 "blocked",
                 "The store of targets cannot be used; nothing was changed.",
             )
-            .blocked(store_blocker(&error))
+            .blocked(store_code(&error))
             .packet(),
         }
     }
@@ -139,7 +140,7 @@ impl TargetDesk<'_> {
             Ok(targets) => targets,
             Err(error) => {
                 return packet("blocked", "The store of targets cannot be read.")
-                    .blocked(store_blocker(&error))
+                    .blocked(store_code(&error))
                     .packet();
             }
         };
@@ -163,12 +164,4 @@ struct Put {
     changed: bool,
     verified: bool,
     count: usize,
-}
-
-fn store_blocker(error: &StoreError) -> &'static str {
-    match error {
-        StoreError::SchemaUnsupported { .. } => "schema_unsupported",
-        StoreError::LockTimeout(_) => "lock_acquire_timeout",
-        _ => "invalid_configuration",
-    }
 }

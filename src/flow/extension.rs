@@ -11,6 +11,7 @@ use crate::contract::channel::outcome::ExternalWriteOutcome;
 use crate::contract::extension::{Entrypoint, ExtensionEntry, ExtensionState, Manifest};
 use crate::flow::Mode;
 use crate::flow::place::Place;
+use crate::flow::store_code::store_code;
 use crate::kernel::extension::{self, Refused, Switch};
 use crate::store::StoreError;
 use crate::store::document::extension_state::ExtensionStateFile;
@@ -37,10 +38,7 @@ impl ExtensionError {
             Self::Refused(refused) => refused.code(),
             Self::ProbeFailed => "extension_probe_failed",
             Self::Changed => "extension_record_changed",
-            Self::Store(StoreError::LockTimeout(_)) => "lock_acquire_timeout",
-            Self::Store(StoreError::SchemaUnsupported { .. }) => "schema_unsupported",
-            Self::Store(StoreError::Corrupt(_)) => "store_corrupt",
-            Self::Store(_) => "store_write_failed",
+            Self::Store(error) => store_code(error),
         }
     }
 }

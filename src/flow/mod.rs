@@ -34,6 +34,7 @@ pub mod settle;
 pub mod snapshot;
 pub mod state_file;
 pub mod status;
+pub(crate) mod store_code;
 pub mod task_lease;
 pub mod todo;
 pub mod turn;

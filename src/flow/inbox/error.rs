@@ -7,6 +7,7 @@ use crate::contract::extension::Unavailable;
 use crate::contract::inbox::fault::InboxFault;
 use crate::contract::inbox::packet::ERROR_SCHEMA;
 use crate::flow::extension_gate::Gate;
+use crate::flow::store_code::store_code;
 use crate::store::StoreError;
 
 /// A failure of an inbox command.
@@ -65,13 +66,7 @@ impl InboxError {
 }
 
 fn add_store(packet: &mut Value, error: &StoreError) {
-    packet["error_code"] = json!(match error {
-        StoreError::Busy => "store_busy",
-        StoreError::Corrupt(_) | StoreError::Sql(_) => "store_corrupt",
-        StoreError::WriteFailed(_) => "store_write_failed",
-        StoreError::SchemaUnsupported { .. } => "schema_unsupported",
-        StoreError::LockTimeout(_) => "lock_acquire_timeout",
-    });
+    packet["error_code"] = json!(store_code(error));
     if let StoreError::LockTimeout(_) = error {
         packet["lock_timeout"] = json!(true);
         packet["incident_recorded"] = json!(false);

@@ -309,3 +309,45 @@ fn a_channel_target_names_its_refusal() {
     assert!(packet["blocker"].is_string(), "{packet}");
     assert_eq!(packet["error_code"], packet["blocker"]);
 }
+
+/// A disk that takes no byte more: the change is named as what failed, and what was there stays.
+#[test]
+fn every_writer_of_a_document_names_the_write_that_failed() {
+    let lark = Lark::new();
+    let collector = lark.collector(&[("alpha", CHAT)], json!({}));
+    let beta = lark.inbox_config("beta", "oc_zqpbeta");
+    let full = ["sh", "-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh"];
+    let target = "goal-channel target add --name team --chat-id oc_1 --bot-app-id cli_1 --execute";
+    let reconcile = format!(
+        "lark-inbox collector-route-reconcile --project . --config {collector} --route-key beta --chat-id oc_zqpbeta \
+         --event-inbox-config {beta} --execute"
+    );
+    let install =
+        format!("lark-inbox collector-install --project . --config {collector} --execute");
+    for line in [
+        target,
+        "extension disable loopx-lark --execute",
+        "extension doctor loopx-lark --execute",
+        "extension rollback loopx-lark --execute",
+        &reconcile,
+        &install,
+    ] {
+        let before = lark.sandbox.tree();
+        let run = lark.run(line.split_whitespace()).around(&full);
+        let (exit, packet) = Lark::packet(run, &[]);
+        assert_ne!(exit, Some(0), "{line}");
+        let code = match line.contains("rollback") {
+            true => "extension_no_earlier_revision",
+            false => "store_write_failed",
+        };
+        assert_eq!(packet["error_code"], code, "{line}: {packet}");
+        assert_eq!(packet["external_write_outcome"], "none", "{line}");
+        let kept = |files: Vec<(std::path::PathBuf, Vec<u8>)>| -> Vec<_> {
+            let is_document = |(path, bytes): &(std::path::PathBuf, Vec<u8>)| {
+                !bytes.is_empty() && !path.to_string_lossy().contains("/state/")
+            };
+            files.into_iter().filter(is_document).collect()
+        };
+        assert_eq!(kept(lark.sandbox.tree()), kept(before), "{line}");
+    }
+}
