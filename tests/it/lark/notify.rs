@@ -271,3 +271,50 @@ fn a_notification_without_a_mention_or_an_address_is_refused_before_any_call() {
     let calls = desk.lark.calls();
     assert!(calls.iter().all(|call| call["command"] == "version"));
 }
+
+#[test]
+fn a_notification_that_does_not_read_back_is_unverified_and_not_sent_again() {
+    let desk = desk();
+    desk.lark.faults(
+        json!([{"on": "im +messages-mget", "do": "set", "values": {"/data/messages/0/mentions": []}}]),
+    );
+    holds(
+        &notify(&desk),
+        &json!({"ok": false, "status": "sent_unverified", "blocker": "lark_notification_not_verified",
+        "external_write_outcome": "performed", "notification_verified": false}),
+    );
+    holds(
+        &notify(&desk),
+        &json!({"ok": false, "blocker": "reviewer_notification_dedupe_readback_failed", "external_write_outcome": "none"}),
+    );
+    desk.lark.faults(json!([]));
+    holds(
+        &notify(&desk),
+        &json!({"ok": true, "status": "already_sent"}),
+    );
+    assert_eq!((desk.sends(), desk.lark.sent().len()), (1, 1));
+}
+
+#[test]
+fn what_the_search_found_has_to_read_back() {
+    let desk = desk();
+    holds(&notify(&desk), &json!({"status": "sent_verified"}));
+    desk.lark
+        .faults(json!([{"on": "im +messages-mget", "do": "network"}]));
+    holds(
+        &notify(&desk),
+        &json!({"ok": false, "blocker": "reviewer_notification_dedupe_readback_failed", "external_write_outcome": "none"}),
+    );
+    assert_eq!(desk.sends(), 1);
+}
+
+#[test]
+fn four_processes_notify_once() {
+    let desk = desk();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| holds(&notify(&desk), &json!({"ok": true})));
+        }
+    });
+    assert_eq!((desk.sends(), desk.lark.sent().len()), (1, 1));
+}
