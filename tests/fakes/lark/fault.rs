@@ -106,6 +106,10 @@ pub(crate) fn apply(
         }
         _ => run(state, call),
     };
+    // An ending of its own, whatever was printed.
+    if let Some(rc) = rule["rc"].as_u64().and_then(|rc| u8::try_from(rc).ok()) {
+        answer.rc = rc;
+    }
     if let Some(text) = rule["stderr"].as_str() {
         answer.stderr = format!("{text}\n{}", answer.stderr);
     }

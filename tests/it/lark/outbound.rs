@@ -330,3 +330,67 @@ fn four_processes_with_the_same_words_make_one_message() {
     });
     assert_eq!(desk.lark.sent().len(), 1);
 }
+
+/// docs/spec/lark-cli.md 1.1: only a documented ending with a listed code is a refusal.
+#[test]
+fn an_ending_nobody_documents_is_of_unknown_outcome() {
+    let faults = [
+        json!({"do": "code", "code": 230_001, "rc": 77}),
+        json!({"do": "code", "code": 230_027, "rc": 5}),
+        json!({"do": "code", "code": 230_001, "rc": 4}),
+    ];
+    for fault in faults {
+        let desk = Desk::new();
+        desk.lark.faults(real_send(fault.clone()));
+        holds(
+            &desk.send("plain words"),
+            &json!({"ok": false, "status": "sent_unverified", "external_write_outcome": "unknown"}),
+        );
+        desk.lark.faults(json!([]));
+        holds(
+            &desk.send("plain words"),
+            &json!({"ok": true, "status": "sent_verified"}),
+        );
+        assert_eq!(desk.lark.sent().len(), 1, "after {fault}");
+    }
+}
+
+#[test]
+fn an_answer_of_another_chat_or_under_another_identity_proves_nothing() {
+    let text = format!("<at open_id=\"{BOB}\">Bob</at> please look");
+    let set = |on: &str, pointer: &str, value: &str| json!([{"on": on, "do": "set", "values": {pointer: value}}]);
+    let members = "im +chat-members-list";
+    let (foreign, user) = ("oc_zqpforeign", "user");
+    for (faults, blocker) in [
+        (
+            set(members, "/data/chat_id", foreign),
+            "mention_identity_unresolved",
+        ),
+        (
+            set(members, "/identity", user),
+            "mention_identity_unresolved",
+        ),
+        (
+            set("api", "/data/chat_id", foreign),
+            "sender_not_in_configured_chat",
+        ),
+        (
+            set("api", "/identity", user),
+            "sender_not_in_configured_chat",
+        ),
+        (
+            set("im +messages-send", "/identity", user),
+            "provider_preview_mismatch",
+        ),
+    ] {
+        let desk = Desk::new();
+        desk.lark.faults(faults.clone());
+        let packet = desk.send(&text);
+        assert_eq!(
+            packet["blocker"],
+            format!("lark_outbound_message_{blocker}"),
+            "{faults}"
+        );
+        assert_eq!(desk.sends(), 0, "{faults}");
+    }
+}
