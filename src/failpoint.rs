@@ -75,6 +75,7 @@ points! {
     HookReceiptCommitted = "hook_receipt_committed" by &["refresh-state", "turn run-once"];
     // inbox: docs/spec/lark-inbox.md 17
     InboxBatchCommitted = "inbox_batch_committed" by &["lark-inbox ingest", "lark-inbox history-catch-up", "lark-inbox collector-run", "quota should-run", "turn run-once"];
+    ConnectionEventCommitted = "connection_event_committed" by &["lark-inbox collector-run"];
     InboxAckCommitted = "inbox_ack_committed" by &["lark-inbox ack", "lark-inbox document-comment-ack"];
     MaterialReviewCommitted = "material_review_committed" by &["lark-inbox material-review"];
     InboxExportWritten = "inbox_export_written" by &["lark-inbox ingest", "lark-inbox history-catch-up", "lark-inbox collector-run", "lark-inbox ack",

@@ -1,6 +1,8 @@
 //! What is said to and heard from a chat: identities, outbound text, outcomes, routes, messages as a provider shows them.
 
+pub mod binding;
 pub mod body;
+pub mod callback;
 pub mod ids;
 pub mod key;
 pub mod mention;

@@ -307,7 +307,7 @@ pub(super) fn as_text<'a>(at: &Label, value: &'a Value) -> Parsed<&'a str> {
 }
 
 /// Reads an identity; the reason never repeats the value.
-pub(super) fn read_id<T>(
+pub(in crate::contract) fn read_id<T>(
     at: &Label,
     value: &Value,
     new: fn(String) -> Option<T>,
@@ -350,7 +350,7 @@ pub(super) fn read_inbox_dir(at: &Label, value: &Value) -> Parsed<String> {
 }
 
 /// A path inside the project, in POSIX form, without a step up.
-pub(super) fn read_relative(at: &Label, value: &Value) -> Parsed<String> {
+pub(in crate::contract) fn read_relative(at: &Label, value: &Value) -> Parsed<String> {
     let path = as_text(at, value)?;
     let plain = !path.is_empty()
         && !path.starts_with('/')

@@ -16,6 +16,7 @@ pub mod gap;
 pub mod guidance;
 pub mod history_packet;
 pub mod link_evidence;
+pub mod listener;
 pub mod mark_packet;
 pub mod notification_packet;
 pub mod outbound_packet;

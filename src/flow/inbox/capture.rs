@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::contract::channel::binding::Connection;
 use crate::contract::channel::ids::ProfileName;
 use crate::contract::inbox::run_packet::RunCounts;
 use crate::contract::time::Timestamp;
+use crate::flow::inbox::connection::Connections;
 use crate::flow::inbox::context::{BoundCollector, BoundInbox};
 use crate::flow::inbox::damage::Damage;
 use crate::flow::inbox::error::InboxError;
@@ -24,6 +26,7 @@ const LATE: i64 = 120;
 pub(super) struct Capture<'a> {
     routes: Vec<(&'a BoundInbox, Inbox)>,
     damage: &'a Damage,
+    connections: Connections,
     channel: &'a dyn ChannelProvider,
     profile: ProfileName,
     own: OwnApp,
@@ -34,6 +37,7 @@ pub(super) struct Capture<'a> {
 impl<'a> Capture<'a> {
     pub(super) fn new(
         (collector, damage): (&'a BoundCollector, &'a Damage),
+        connections: Connections,
         channel: &'a dyn ChannelProvider,
         profile: ProfileName,
     ) -> Result<Self, InboxError> {
@@ -44,6 +48,7 @@ impl<'a> Capture<'a> {
         Ok(Self {
             routes,
             damage,
+            connections,
             channel,
             profile,
             own: OwnApp::default(),
@@ -96,11 +101,17 @@ impl<'a> Capture<'a> {
             chat: &configured.chat,
             pause,
         };
-        let looked = match event["message_id"].as_str() {
-            // A message that is stored already needs no second look: the first copy wins.
-            Some(id) if store.stored(&[id])? == [true] => return Ok(true),
-            _ => lookup.complete(event, &route.config, &mut self.own),
-        };
+        let connections = self.connections.of_chat(&configured.chat);
+        // A message that is stored already needs no second look: the first copy wins.
+        if let Some(id) = event["message_id"].as_str()
+            && store.stored(&[id])? == [true]
+            && connections
+                .as_ref()
+                .is_ok_and(|of| self.connections.hold(of, id).unwrap_or(false))
+        {
+            return Ok(true);
+        }
+        let looked = lookup.complete(event, &route.config, &mut self.own);
         let event = match looked {
             Looked::Own => {
                 self.counts.self_message_skipped_count += 1;
@@ -120,7 +131,23 @@ impl<'a> Capture<'a> {
             self.counts.captured_count += 1;
             self.touched.insert(index);
         }
+        self.deliver(connections, &event);
         Ok(true)
+    }
+
+    /// Trouble with a connection is counted; the message is safe in the inbox of its route.
+    fn deliver(&mut self, connections: Result<Vec<Connection>, InboxError>, event: &Value) {
+        let delivered = connections.and_then(|connections| {
+            if connections.is_empty() {
+                return Ok(false);
+            }
+            let own = self.own.get(self.channel, &self.profile).cloned();
+            self.connections.deliver(connections, event, own.as_ref())
+        });
+        match delivered {
+            Ok(is_new) => self.counts.connection_delivery_count += u64::from(is_new),
+            Err(_) => self.counts.connection_delivery_failure_count += 1,
+        }
     }
 
     pub(super) fn counts(&self) -> RunCounts {

@@ -129,7 +129,11 @@ impl Run<'_> {
                     kill_at: None,
                 };
                 lane.members.push(member);
-                self.callbacks.started |= key == EventKey::Callback;
+                if key == EventKey::Callback {
+                    self.callbacks.started = true;
+                    self.listener.active = true;
+                    self.write_listener();
+                }
                 self.write_status(true)
             }
             Err(_) => self.lose(

@@ -31,8 +31,26 @@ impl Run<'_> {
         }
         self.lanes.iter_mut().for_each(|lane| lane.members.clear());
         self.health.ready = false;
+        self.listener_ended(self.listener.returncode);
         let _ = self.write_status(false);
         self.streams.stop_bus();
+    }
+
+    /// Writes the listener's own file; one that cannot be written stops no capture.
+    pub(super) fn write_listener(&self) {
+        if self.collector.config.operation_callbacks {
+            let _ = self
+                .state
+                .write_listener(&self.listener.to_value(self.now()));
+        }
+    }
+
+    /// The evidence stays, the readiness goes.
+    pub(super) fn listener_ended(&mut self, exit: Option<i32>) {
+        self.listener.active = false;
+        self.listener.ready = false;
+        self.listener.returncode = exit;
+        self.write_listener();
     }
 
     pub(super) fn write_status(&mut self, running: bool) -> Result<(), InboxError> {

@@ -14,12 +14,14 @@ use serde_json::Value;
 use crate::contract::channel::ids::{ChatId, ProfileName};
 use crate::contract::extension::{Activation, Permission};
 use crate::contract::inbox::fault::InboxFault;
+use crate::contract::inbox::listener::ListenerStatus;
 use crate::contract::inbox::run_packet::{CallbackCounts, SeenStatus, SourceHealth};
 use crate::contract::inbox::stream::{EventKey, StreamCode, StreamStatus};
 use crate::contract::time::Timestamp;
 use crate::flow::inbox::ack::claim;
 use crate::flow::inbox::backlog::Backlog;
 use crate::flow::inbox::capture::Capture;
+use crate::flow::inbox::connection::Connections;
 use crate::flow::inbox::context::{BoundCollector, ContextArgs, Desk, Located};
 use crate::flow::inbox::damage::Damage;
 use crate::flow::inbox::error::InboxError;
@@ -65,31 +67,27 @@ pub fn run(
     let mut streams = providers.streams(program.clone(), profile.clone(), cwd);
     let channel = providers.channel(program);
     let backlog = Backlog::default();
-    let capture = Capture::new((&collector, &damage), channel.as_ref(), profile)?;
-    let mut run = Run {
+    let connections = Connections {
+        project: located.project.clone(),
+        runtime_root: desk.place.runtime_root.clone(),
+    };
+    let capture = Capture::new(
+        (&collector, &damage),
+        connections,
+        channel.as_ref(),
+        profile,
+    )?;
+    let mut run = Run::new(Parts {
         collector: &collector,
         located: &located,
         request,
         state: &state,
         holes,
         damage: &damage,
-        logged: None,
         streams: streams.as_mut(),
-        chats: chats(&collector),
         backlog: &backlog,
-        lanes: lanes(&collector),
-        health: health_at_start(seen.as_ref()),
-        outage_until: None,
-        restart_pending: false,
-        stopping: false,
-        budget_spent: false,
-        last_event_at: None,
-        last_loss_at: None,
-        lost_at: None,
-        manned_until: None,
-        written: None,
-        callbacks: CallbackCounts::default(),
-    };
+        seen: seen.as_ref(),
+    });
     run.write_status(true)?;
     run.end_left(seen.as_ref());
     let (ended, capture) = run.beside_worker(capture);
@@ -185,6 +183,51 @@ pub(super) struct Run<'a> {
     pub(super) manned_until: Option<Timestamp>,
     pub(super) written: Option<Duration>,
     pub(super) callbacks: CallbackCounts,
+    pub(super) listener: ListenerStatus,
+}
+
+/// What a run is made of.
+struct Parts<'a> {
+    collector: &'a BoundCollector,
+    located: &'a Located,
+    request: &'a RunRequest<'a>,
+    state: &'a CollectorState,
+    holes: Holes<'a>,
+    damage: &'a Damage,
+    streams: &'a mut dyn EventStreams,
+    backlog: &'a Backlog,
+    seen: Option<&'a SeenStatus>,
+}
+
+impl<'a> Run<'a> {
+    fn new(parts: Parts<'a>) -> Self {
+        let listener = parts.state.read_listener().unwrap_or_default();
+        Self {
+            collector: parts.collector,
+            located: parts.located,
+            request: parts.request,
+            state: parts.state,
+            holes: parts.holes,
+            damage: parts.damage,
+            logged: None,
+            streams: parts.streams,
+            chats: chats(parts.collector),
+            backlog: parts.backlog,
+            lanes: lanes(parts.collector),
+            health: health_at_start(parts.seen),
+            outage_until: None,
+            restart_pending: false,
+            stopping: false,
+            budget_spent: false,
+            last_event_at: None,
+            last_loss_at: None,
+            lost_at: None,
+            manned_until: None,
+            written: None,
+            callbacks: CallbackCounts::default(),
+            listener: ListenerStatus::resumed(listener.as_ref()),
+        }
+    }
 }
 
 impl Run<'_> {

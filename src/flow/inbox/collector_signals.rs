@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::contract::channel::callback::{self, Refused};
+use crate::contract::inbox::listener::ListenerFailure;
 use crate::contract::inbox::stream::{
     ConsumerEnd, EventKey, SourceState, StreamCode, StreamStatus,
 };
@@ -89,14 +91,30 @@ impl Run<'_> {
         }
     }
 
-    /// A typed callback proves that the listener is registered; without an executor of operations each is refused by its code.
+    /// A typed callback proves that the listener is registered. No operation is recorded here that it could belong to, so each is refused by
+    /// its code and none is ever verified.
     pub(super) fn callback(&mut self, event: &Value) -> Result<(), InboxError> {
         if event["type"] != EventKey::Callback.as_str() {
             return Ok(());
         }
+        let refused = match callback::read_click(event) {
+            Err(refused) => refused,
+            Ok(_) => Refused {
+                code: "callback_proposal_not_found",
+                stage: "handle_callback",
+            },
+        };
         self.callbacks.received += 1;
         self.callbacks.failed += 1;
         self.callbacks.ready = true;
+        self.listener.ready = true;
+        self.listener.failed += 1;
+        self.listener.last_failure = Some(ListenerFailure {
+            code: refused.code.to_owned(),
+            stage: refused.stage.to_owned(),
+            shape: callback::shape(event),
+        });
+        self.write_listener();
         self.write_status(true)
     }
 
@@ -115,6 +133,8 @@ impl Run<'_> {
         }
         if lane.key == EventKey::Callback {
             self.callbacks.ready = true;
+            self.listener.ready = true;
+            self.write_listener();
             return self.write_status(true);
         }
         self.manned_until = None;
@@ -200,6 +220,9 @@ impl Run<'_> {
             in_outage: self.outage_until.is_some(),
         };
         let judged = live::judge(end, circumstances);
+        if self.lanes[index].key == EventKey::Callback {
+            self.listener_ended(end.exit);
+        }
         self.refresh_ready();
         self.note_manning();
         match (judged.status, judged.loss) {

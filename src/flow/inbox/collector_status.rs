@@ -6,6 +6,7 @@
 use serde_json::{Value, json};
 
 use crate::contract::extension::{Activation, Permission};
+use crate::contract::inbox::listener::ListenerStatus;
 use crate::contract::inbox::run_packet::SeenStatus;
 use crate::contract::inbox::words;
 use crate::contract::time::Timestamp;
@@ -74,7 +75,7 @@ pub fn run(
     packet["history_gap"] = history_gap(&located, &collector, desk.now)?;
     add(
         &mut packet,
-        callback_fields(&state, config.operation_callbacks)?,
+        callback_fields(&state, config.operation_callbacks, desk.now),
     );
     add(&mut packet, boundary(evidence.routes > 0));
     Ok((packet, activation))
@@ -188,8 +189,16 @@ fn source_fields(seen: &SeenStatus, is_stale: bool) -> Value {
     })
 }
 
-fn callback_fields(state: &CollectorState, enabled: bool) -> Result<Value, InboxError> {
-    let listener = state.read_listener()?.unwrap_or_default();
+fn callback_fields(state: &CollectorState, enabled: bool, now: Timestamp) -> Value {
+    // The file is a report: one that cannot be read says nothing, and stops no status.
+    let listener = state
+        .read_listener()
+        .unwrap_or_default()
+        .unwrap_or_default();
+    let listener = match listener.is_null() {
+        true => listener,
+        false => shown(&listener, now),
+    };
     let flag = |name: &str| listener.get(name) == Some(&Value::Bool(true));
     let kept = |name: &str| listener.get(name).cloned().unwrap_or(Value::Null);
     let qualification = match (
@@ -202,7 +211,7 @@ fn callback_fields(state: &CollectorState, enabled: bool) -> Result<Value, Inbox
         (true, true, false) => "listener_ready_unqualified",
         (true, true, true) => "callback_qualified",
     };
-    Ok(json!({
+    json!({
         "operation_callbacks_enabled": enabled,
         "operation_callback_listener_active": flag("listener_active"),
         "operation_callback_listener_ready": flag("listener_ready"),
@@ -214,7 +223,15 @@ fn callback_fields(state: &CollectorState, enabled: bool) -> Result<Value, Inbox
         "operation_callback_last_failure_stage": kept("last_failure_stage"),
         "operation_callback_last_failure_event_shape": kept("last_failure_event_shape"),
         "operation_callback_console_configuration_preflighted": false,
-    }))
+    })
+}
+
+/// The file as this version writes it: nothing of another hand is shown.
+fn shown(listener: &Value, now: Timestamp) -> Value {
+    let mut kept = ListenerStatus::resumed(Some(listener));
+    kept.active = listener["listener_active"] == Value::Bool(true);
+    kept.ready = listener["listener_ready"] == Value::Bool(true);
+    kept.to_value(now)
 }
 
 /// The possible holes of the enabled routes, and the one line that closes the oldest.

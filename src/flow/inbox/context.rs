@@ -329,7 +329,7 @@ pub(super) fn parse_inbox(value: &Value) -> Result<InboxConfig, InboxFault> {
     InboxConfig::parse(value).map_err(InboxFault::Config)
 }
 
-fn bind_inbox(
+pub(super) fn bind_inbox(
     project: &Path,
     config: InboxConfig,
     route: Option<RouteRef>,

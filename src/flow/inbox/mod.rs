@@ -13,6 +13,7 @@ mod collector_report;
 pub mod collector_run;
 mod collector_signals;
 pub mod collector_status;
+mod connection;
 pub mod context;
 mod damage;
 mod delivery;

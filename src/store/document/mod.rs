@@ -1,5 +1,6 @@
 //! Documents whose place and mode the contracts fix: written whole, owner-only.
 
+pub mod binding;
 pub mod capture;
 pub mod collector_config;
 pub mod collector_log;

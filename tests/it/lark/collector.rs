@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::support::lark::{ALICE, CHAT, CHAT2, Lark};
+use crate::support::lark::{ALICE, APP, BOT, CHAT, CHAT2, CONNECTION, Lark, PROFILE};
 
 const CONFIG: &str = ".loopx/config/lark-collector.json";
 
@@ -211,4 +211,212 @@ fn a_followed_log_goes_on_over_a_cut_and_ends_with_its_reader_or_a_signal() {
         .take()
         .map(|mut pipe| pipe.read_to_string(&mut errors));
     assert_eq!(errors, "");
+}
+
+fn connected(change: &Value) -> Lark {
+    let lark = two_routes();
+    lark.connect(change);
+    lark
+}
+
+/// One message to the bot, and one that is not.
+fn said(lark: &Lark) {
+    let mut to_bot = live("om_zqpa0", CHAT);
+    to_bot["mentions"] = json!([{"key": "@_user_1", "id": BOT, "name": "Zqp Relay"}]);
+    for (id, chat) in [("om_zqpa0", CHAT), ("om_zqpa1", CHAT), ("om_zqpb0", CHAT2)] {
+        if !lark.state()["messages"].to_string().contains(id) {
+            lark.seed(id, "words", 1_789_000_000, json!({"chat_id": chat}));
+        }
+    }
+    script(
+        lark,
+        json!({"events": [to_bot, live("om_zqpa1", CHAT), live("om_zqpb0", CHAT2)], "end": {"reason": "timeout"}}),
+    );
+}
+
+fn connection_items(lark: &Lark) -> Value {
+    lark.inbox(&["drain"], CONNECTION).packet()["items"].clone()
+}
+
+#[test]
+fn what_is_said_to_the_bot_also_reaches_the_inbox_of_its_connection_once() {
+    let lark = connected(&json!({}));
+    said(&lark);
+    let run = collect(&lark);
+    assert_eq!(
+        (&run["captured_count"], &run["connection_delivery_count"]),
+        (&json!(3), &json!(1)),
+        "{run}"
+    );
+    assert_eq!(run["connection_delivery_failure_count"], 0);
+    let items = connection_items(&lark);
+    assert_eq!(
+        (
+            items[0]["message_id"].as_str(),
+            items.as_array().map(Vec::len)
+        ),
+        (Some("om_zqpa0"), Some(1))
+    );
+    assert_eq!(items[0].get("route_key"), None);
+    said(&lark);
+    assert_eq!(collect(&lark)["connection_delivery_count"], 0);
+}
+
+#[test]
+fn a_run_that_died_between_the_two_inboxes_delivers_when_the_event_comes_again() {
+    for point in ["inbox_batch_committed", "connection_event_committed"] {
+        let lark = connected(&json!({}));
+        said(&lark);
+        let words = ["collector-run", "--lark-cli-executable", "lark-cli"];
+        let died = lark
+            .inbox(&words, CONFIG)
+            .env("LOOPX_FAILPOINT", point)
+            .run();
+        assert_eq!(died.code, None, "{point} is not reached");
+        said(&lark);
+        collect(&lark);
+        assert_eq!(captured(&lark, "alpha"), json!(2), "{point}");
+        assert_eq!(
+            connection_items(&lark).as_array().map(Vec::len),
+            Some(1),
+            "{point}"
+        );
+    }
+}
+
+#[test]
+fn a_connection_that_is_not_for_it_takes_nothing_and_a_broken_one_loses_nothing() {
+    for (change, failures) in [
+        (json!({"enabled": false}), 0),
+        (json!({"channel": {"chat_id": CHAT2}}), 0),
+        (json!({"agent_id": "nobody"}), 0),
+        (json!({"identity": {"bot_app_id": "cli_zqpother"}}), 0),
+        (json!({"topic": {"root_message_id": "om_zqproot"}}), 0),
+        (json!({"surprise": 1}), 3),
+        (
+            json!({"routing": {"ingress_mode": "async_inbox", "capture_scope": "configured_chat_all", "inbox_config_ref": CONNECTION}}),
+            2,
+        ),
+    ] {
+        let lark = connected(&change);
+        said(&lark);
+        let run = collect(&lark);
+        assert_eq!(run["captured_count"], 3, "{change}");
+        assert_eq!(run["connection_delivery_count"], 0, "{change}");
+        assert_eq!(
+            run["connection_delivery_failure_count"], failures,
+            "{change}"
+        );
+    }
+}
+
+#[test]
+fn a_connection_finds_its_chat_and_application_in_its_target() {
+    let lark = connected(
+        &json!({"target_ref": "desk", "channel": {"pinned_message_id": "om_zqpx"}, "identity": {}}),
+    );
+    let target = json!({"name": "desk", "provider": "lark", "enabled": true, "channel": {"chat_id": CHAT, "chat_name": "a"},
+        "identity": {"mode": "project_bot", "sender_profile": PROFILE, "sender_identity": "bot", "bot_app_id": APP, "bot_open_id": BOT}});
+    lark.write(".loopx/runtime/goal-channel-targets.json",
+        &json!({"schema_version": "loopx_goal_channel_provider_targets_v0", "targets": {"desk": target}}));
+    said(&lark);
+    assert_eq!(collect(&lark)["connection_delivery_count"], 1);
+}
+
+/// A click as the stream brings it.
+fn click(id: &str, change: &Value) -> Value {
+    let action = json!({"schema_version": "loopx_operation_card_action_v0", "operation_id": "op", "confirmation_digest": "d", "decision": "confirm"});
+    let mut event = json!({"type": "card.action.trigger", "event_id": id, "timestamp": "1796000000001000", "operator_id": ALICE,
+        "message_id": "om_zqpcard", "chat_id": CHAT, "host": "im_message", "token": "c-zqp", "action_tag": "button",
+        "action_value": action.to_string(), "action_name": "confirm", "checked": false});
+    for (name, value) in change.as_object().into_iter().flatten() {
+        event[name.as_str()] = value.clone();
+    }
+    event
+}
+
+fn listening(lark: &Lark, clicks: &Value) -> Value {
+    lark.edit(|state| {
+        state["streams"] = json!({"im.message.receive_v1": {"events": [live("om_zqpa0", CHAT)], "end": {"reason": "timeout"}},
+            "card.action.trigger": {"events": clicks, "end": {"reason": "timeout"}}});
+    });
+    let words = [
+        "--runtime-root",
+        ".loopx/runtime",
+        "lark-inbox",
+        "collector-run",
+        "--project",
+        ".",
+        "--config",
+        CONFIG,
+        "--lark-cli-executable",
+        "lark-cli",
+    ];
+    Lark::packet(lark.run(words), &[]).1
+}
+
+#[test]
+fn a_callback_nobody_can_verify_is_a_typed_refusal_and_never_evidence() {
+    let lark = Lark::new();
+    lark.collector(
+        &[("alpha", CHAT)],
+        json!({"operation_callbacks": {"enabled": true}}),
+    );
+    let run = listening(
+        &lark,
+        &json!([
+            click("ev_zqp1", &json!({})),
+            click("ev_zqp2", &json!({"action_tag": "form"}))
+        ]),
+    );
+    assert_eq!(
+        (&run["ok"], &run["captured_count"]),
+        (&json!(true), &json!(1)),
+        "{run}"
+    );
+    assert_eq!(run["operation_callback_listener_started"], true);
+    let file = lark
+        .sandbox
+        .project()
+        .join(".loopx/runtime/lark-collector/operation-callback-status.json");
+    let read =
+        || -> Value { serde_json::from_slice(&fs::read(&file).expect("a file")).expect("json") };
+    let first = read();
+    let received = run["operation_callback_received_count"]
+        .as_u64()
+        .expect("a count");
+    assert_eq!(
+        (
+            &first["failed_callback_count"],
+            &first["verified_callback_count"]
+        ),
+        (&json!(received), &json!(0))
+    );
+    assert_eq!(first["callback_delivery_verified"], false);
+    assert_eq!(
+        (&first["listener_active"], &first["listener_ready"]),
+        (&json!(false), &json!(false))
+    );
+    assert!(!fs::read_to_string(&file).expect("text").contains("zqp"));
+    let seen = status(&lark);
+    assert_eq!(
+        seen["operation_callback_qualification_state"],
+        "listener_unready"
+    );
+    assert_eq!(received, 2, "{run}");
+    assert_eq!(
+        seen["operation_callback_last_failure_code"],
+        "callback_action_not_button"
+    );
+
+    listening(&lark, &json!([click("ev_zqp3", &json!({}))]));
+    let second = read();
+    assert_eq!(second["failed_callback_count"], 3);
+    assert_eq!(
+        (&second["last_failure_code"], &second["last_failure_stage"]),
+        (
+            &json!("callback_proposal_not_found"),
+            &json!("handle_callback")
+        )
+    );
 }

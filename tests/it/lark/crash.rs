@@ -183,6 +183,9 @@ fn scene(lark: &Lark, command: &str, point: Point) -> Scene {
         }
         "collector-run" => {
             let config = lark.collector(&[("alpha", CHAT)], json!({}));
+            if matches!(point, Point::ConnectionEventCommitted) {
+                lark.connect(&json!({}));
+            }
             deliver(lark);
             Scene {
                 inboxes: vec![(".loopx/config/lark/alpha.json".to_owned(), "alpha")],

@@ -15,6 +15,8 @@ pub(crate) const PROFILE: &str = "zqp-bot";
 pub(crate) const APP: &str = "cli_zqpapp";
 pub(crate) const ALICE: &str = "ou_zqpalice";
 pub(crate) const BOT: &str = "ou_zqpself";
+/// The inbox of the connection that `connect` makes.
+pub(crate) const CONNECTION: &str = ".loopx/config/lark-goal-topics/one.json";
 const APP_NAME: &str = "Zqp Relay";
 
 /// A sandbox with a provider.
@@ -197,6 +199,34 @@ impl Lark {
         }
         self.write(&file, &config);
         file
+    }
+
+    /// A goal with an agent whose connection takes what is said to the bot in the first chat; `change` overrides its fields.
+    pub(crate) fn connect(&self, change: &Value) {
+        self.run(["bootstrap", "--goal-id", "demo-goal", "--title", "Demo"])
+            .packet();
+        self.run([
+            "register-agent",
+            "--goal-id",
+            "demo-goal",
+            "--agent-id",
+            "lane-a",
+            "--execute",
+        ])
+        .packet();
+        self.write(
+            CONNECTION,
+            &json!({"schema_version": "lark_event_inbox_config_v0", "enabled": true,
+            "inbox_dir": ".loopx/inbox/lark-goal-topics/one", "capture_scope": "addressed_only"}),
+        );
+        let mut binding = json!({"schema_version": "loopx_goal_channel_lark_binding_v0", "goal_id": "demo-goal", "provider": "lark",
+            "enabled": true, "agent_id": "lane-a", "channel": {"chat_id": CHAT}, "topic": null,
+            "identity": {"mode": "project_bot", "sender_profile": PROFILE, "sender_identity": "bot", "bot_app_id": APP, "bot_open_id": BOT},
+            "routing": {"ingress_mode": "async_inbox", "capture_scope": "addressed_only", "reply_mode": "topic_reply", "inbox_config_ref": CONNECTION}});
+        for (name, value) in change.as_object().into_iter().flatten() {
+            binding[name.as_str()] = value.clone();
+        }
+        self.write(".loopx/goal-channel.json", &json!({"schema_version": "loopx_goal_channel_lark_binding_v0", "bindings": {"demo-goal": binding}}));
     }
 
     /// The packet of a run that may fail, scanned for private values; `allowed` are the ids it returns on purpose.
