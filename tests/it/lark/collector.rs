@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::support::lark::{ALICE, APP, BOT, CHAT, CHAT2, CONNECTION, Lark, PROFILE};
+use crate::support::lark::{
+    ALICE, APP, BOT, CHAT, CHAT2, CONNECTION, Lark, PROFILE, assert_private,
+};
 
 const CONFIG: &str = ".loopx/config/lark-collector.json";
 
@@ -335,10 +337,11 @@ fn click(id: &str, change: &Value) -> Value {
     event
 }
 
-fn listening(lark: &Lark, clicks: &Value) -> Value {
+/// Listens until so many clicks were refused in all, then stops the collector.
+fn listening(lark: &Lark, clicks: &Value, refused: u64) -> Value {
     lark.edit(|state| {
-        state["streams"] = json!({"im.message.receive_v1": {"events": [live("om_zqpa0", CHAT)], "end": {"reason": "timeout"}},
-            "card.action.trigger": {"events": clicks, "end": {"reason": "timeout"}}});
+        state["streams"] = json!({"im.message.receive_v1": {"events": [], "live": true},
+            "card.action.trigger": {"events": clicks, "live": true}});
     });
     let words = [
         "--runtime-root",
@@ -351,8 +354,31 @@ fn listening(lark: &Lark, clicks: &Value) -> Value {
         CONFIG,
         "--lark-cli-executable",
         "lark-cli",
+        "--format",
+        "json",
     ];
-    Lark::packet(lark.run(words), &[]).1
+    let run = lark.run(words);
+    let mut child = run.command().spawn().expect("the collector starts");
+    let mut is_asked = false;
+    while child.try_wait().expect("a child").is_none() {
+        if !is_asked && listener(lark)["failed_callback_count"].as_u64() == Some(refused) {
+            is_asked = true;
+            let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).expect("a pid"));
+            nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).expect("it lives");
+        }
+        std::thread::yield_now();
+    }
+    let finished = run.finish(child);
+    assert_private(&finished, &[]);
+    finished.json()
+}
+
+fn listener(lark: &Lark) -> Value {
+    let file = lark
+        .sandbox
+        .project()
+        .join(".loopx/runtime/lark-collector/operation-callback-status.json");
+    serde_json::from_slice(&fs::read(file).unwrap_or_default()).unwrap_or_default()
 }
 
 #[test]
@@ -362,55 +388,43 @@ fn a_callback_nobody_can_verify_is_a_typed_refusal_and_never_evidence() {
         &[("alpha", CHAT)],
         json!({"operation_callbacks": {"enabled": true}}),
     );
-    let run = listening(
-        &lark,
-        &json!([
-            click("ev_zqp1", &json!({})),
-            click("ev_zqp2", &json!({"action_tag": "form"}))
-        ]),
-    );
+    let clicks = json!([
+        click("ev_zqp1", &json!({})),
+        click("ev_zqp2", &json!({"action_tag": "form"}))
+    ]);
+    let run = listening(&lark, &clicks, 2);
     assert_eq!(
-        (&run["ok"], &run["captured_count"]),
-        (&json!(true), &json!(1)),
+        (&run["ok"], &run["operation_callback_received_count"]),
+        (&json!(true), &json!(2)),
         "{run}"
     );
     assert_eq!(run["operation_callback_listener_started"], true);
-    let file = lark
-        .sandbox
-        .project()
-        .join(".loopx/runtime/lark-collector/operation-callback-status.json");
-    let read =
-        || -> Value { serde_json::from_slice(&fs::read(&file).expect("a file")).expect("json") };
-    let first = read();
-    let received = run["operation_callback_received_count"]
-        .as_u64()
-        .expect("a count");
+    let first = listener(&lark);
     assert_eq!(
         (
-            &first["failed_callback_count"],
-            &first["verified_callback_count"]
+            &first["verified_callback_count"],
+            &first["callback_delivery_verified"]
         ),
-        (&json!(received), &json!(0))
+        (&json!(0), &json!(false))
     );
-    assert_eq!(first["callback_delivery_verified"], false);
     assert_eq!(
         (&first["listener_active"], &first["listener_ready"]),
         (&json!(false), &json!(false))
     );
-    assert!(!fs::read_to_string(&file).expect("text").contains("zqp"));
+    assert_eq!(first["last_failure_event_shape"]["has_token"], true);
+    assert!(!first.to_string().contains("zqp"), "{first}");
     let seen = status(&lark);
     assert_eq!(
         seen["operation_callback_qualification_state"],
         "listener_unready"
     );
-    assert_eq!(received, 2, "{run}");
     assert_eq!(
         seen["operation_callback_last_failure_code"],
         "callback_action_not_button"
     );
 
-    listening(&lark, &json!([click("ev_zqp3", &json!({}))]));
-    let second = read();
+    listening(&lark, &json!([click("ev_zqp3", &json!({}))]), 3);
+    let second = listener(&lark);
     assert_eq!(second["failed_callback_count"], 3);
     assert_eq!(
         (&second["last_failure_code"], &second["last_failure_stage"]),
