@@ -228,7 +228,7 @@ fn checked_number(connection: &Connection, migrations: Migrations) -> Result<i64
             known: migrations.latest(),
         });
     }
-    if found == 0 {
+    if found <= 0 {
         // Every database of ours is linked with its number: this one is somebody else's.
         return Err(StoreError::Corrupt("the database has no version"));
     }

@@ -17,12 +17,13 @@ use crate::contract::inbox::history_packet::{
     HistoryCounts, HistoryFailure, HistoryReadback, HistoryRefusal, HistorySuccess,
 };
 use crate::contract::inbox::link_evidence::{LinkEvidence, LinkSource};
+use crate::contract::inbox::words;
 use crate::contract::time::Timestamp;
 use crate::failpoint;
 use crate::failpoint::Point;
 use crate::flow::Mode;
 use crate::flow::inbox::ack::claim;
-use crate::flow::inbox::context::{BoundCollector, BoundInbox, ContextArgs, Desk};
+use crate::flow::inbox::context::{BoundCollector, BoundInbox, ContextArgs, Desk, resolve_inside};
 use crate::flow::inbox::error::InboxError;
 use crate::flow::inbox::page::{DecidedPage, History, PageFault, Span};
 use crate::flow::inbox::ports::Channels;
@@ -57,6 +58,7 @@ pub fn run(
         .route(request.route_key)?
         .ok_or(InboxFault::RouteKeyUnknown)?;
     let binding = Bound::of(&collector, route)?;
+    resolve_inside(&located.project, Path::new(words::HISTORY_STATE))?;
     let file = HistoryCursorFile::of_route(&located.project, &binding.key);
     let now = desk.now.to_string();
     // A preview takes no lock and leaves no trace.

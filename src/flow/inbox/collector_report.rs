@@ -10,6 +10,7 @@ use crate::flow::inbox::collector_run::Run;
 use crate::flow::inbox::error::InboxError;
 use crate::flow::inbox::lane::Lane;
 use crate::kernel::inbox::collector_log::{self, Seen};
+use crate::kernel::inbox::gaps;
 use crate::port::events::ConsumerId;
 use crate::store::document::collector_log::CollectorLog;
 impl Run<'_> {
@@ -86,7 +87,7 @@ impl Run<'_> {
             route_count: self.collector.routes.len(),
             disabled_route_count: self.collector.disabled_keys().len(),
             damaged: self.damage.list(),
-            drained_at: oldest.map_or(sign, |oldest| oldest.at.min(sign)),
+            drained_at: gaps::proved_until(oldest.map(|oldest| oldest.at), sign),
             updated_at: sign,
         };
         self.written = Some(now);

@@ -22,6 +22,7 @@ use crate::kernel::inbox::ingest::Into as IngestInto;
 use crate::port::placement::{ConfigPlacement, Placement};
 use crate::store::document::extension_state::ExtensionStateFile;
 use crate::store::inbox::Inbox;
+use crate::store::private_file;
 
 /// What a command line says about its context.
 #[derive(Clone, Debug, Default)]
@@ -311,8 +312,9 @@ pub(super) fn locate_in(project: &Path, config: &Path) -> Result<Located, InboxF
 }
 
 pub(super) fn read_document(path: &Path) -> Result<Value, InboxFault> {
-    let bytes = std::fs::read(path).map_err(|_| InboxFault::ConfigUnreadable)?;
-    json::parse_object(&bytes)
+    // Anything but a regular file could hold the command up for ever.
+    let bytes = private_file::read_regular(path).ok().flatten();
+    json::parse_object(&bytes.ok_or(InboxFault::ConfigUnreadable)?)
         .map(Value::Object)
         .map_err(|_| InboxFault::ConfigUnreadable)
 }
@@ -337,7 +339,11 @@ pub(super) fn bind_inbox(
     let folder = config
         .inbox_dir
         .as_deref()
-        .map(|dir| resolve_inside(project, Path::new(dir)))
+        .map(|dir| {
+            // The database itself may not lie elsewhere either.
+            resolve_inside(project, &Path::new(dir).join(Inbox::DATABASE))?;
+            resolve_inside(project, Path::new(dir))
+        })
         .transpose()?;
     let folder_ref = folder
         .as_deref()

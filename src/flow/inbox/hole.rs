@@ -14,7 +14,7 @@ use crate::store::StoreError;
 use crate::store::inbox::Inbox;
 
 /// A lost connection may go unnoticed for this long, in seconds.
-const UNNOTICED: i64 = 120;
+const UNNOTICED: i64 = gaps::UNNOTICED;
 /// A warning speaks of what was just lost, in seconds.
 const WARNED: i64 = 60;
 /// How often warnings are written, in seconds.
@@ -66,12 +66,8 @@ impl<'a> Holes<'a> {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let sign = seen.and_then(|seen| {
-            let drained = seen.drained_at.or(seen.updated_at)?;
-            let sign = seen
-                .updated_at
-                .map_or(drained, |updated| updated.min(drained));
-            let unnoticed = if seen.running { UNNOTICED } else { 0 };
-            sign.plus_seconds(-unnoticed)
+            let updated = seen.updated_at.or(seen.drained_at)?;
+            gaps::proved_by(seen.running, updated, seen.drained_at)
         });
         let missed = seen.map(|seen| seen.damaged.as_slice()).unwrap_or_default();
         for (route, (key, store)) in self.routes.iter().enumerate() {
@@ -142,9 +138,9 @@ impl<'a> Holes<'a> {
         Ok(())
     }
 
-    /// Opens a hole for what arrived and is not stored: the run ends without it.
+    /// Opens a hole for what arrived and is not stored: the run ends without it. A message may be posted some time before it arrives.
     pub(super) fn unstored(&self, since: Timestamp) -> Result<(), StoreError> {
-        self.open(since, None, "not_running")
+        self.open(gaps::proved_until(Some(since), since), None, "not_running")
     }
 
     /// Remembers that the stream showed a sign of life.

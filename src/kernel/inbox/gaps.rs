@@ -71,6 +71,29 @@ fn merged(mut rows: Vec<GapRow>) -> Vec<GapRow> {
     merged
 }
 
+/// A lost connection may go unnoticed for this long, and a message may be posted this long before it arrives, in seconds.
+pub const UNNOTICED: i64 = 120;
+
+/// Until when everything is proved to be stored: up to the sign of life, but no further than what the oldest unstored event allows. It may
+/// have been posted some time before it arrived.
+pub fn proved_until(oldest_unstored: Option<Timestamp>, sign: Timestamp) -> Timestamp {
+    let posted = oldest_unstored.and_then(|arrived| arrived.plus_seconds(-UNNOTICED));
+    posted.map_or(sign, |posted| posted.min(sign))
+}
+
+/// Until when the last status of a run proves that everything is stored. A run that wrote no end may have lost its connection unnoticed.
+pub fn proved_by(
+    running: bool,
+    updated: Timestamp,
+    drained: Option<Timestamp>,
+) -> Option<Timestamp> {
+    let sign = drained.map_or(updated, |drained| drained.min(updated));
+    match running {
+        true => sign.plus_seconds(-UNNOTICED),
+        false => Some(sign),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,5 +154,16 @@ mod tests {
                 prop_assert!(pair[0].ended_at.is_some_and(|ended| ended < pair[1].started_at));
             }
         }
+    }
+
+    #[test]
+    fn what_was_not_stored_pulls_the_proof_back_before_it_was_posted() {
+        let at = |seconds: i64| Timestamp::from_unix(1_789_000_000 + seconds).expect("an instant");
+        assert_eq!(proved_until(None, at(0)), at(0));
+        assert_eq!(proved_until(Some(at(-4)), at(0)), at(-124));
+        assert_eq!(proved_until(Some(at(500)), at(0)), at(0));
+        assert_eq!(proved_by(false, at(0), Some(at(-124))), Some(at(-124)));
+        assert_eq!(proved_by(true, at(0), None), Some(at(-120)));
+        assert_eq!(proved_by(false, at(0), Some(at(9))), Some(at(0)));
     }
 }

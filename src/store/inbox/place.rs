@@ -35,16 +35,25 @@ impl Inbox {
         &self.folder
     }
 
+    /// Where the database lies below the folder.
+    pub const DATABASE: &'static str = ".state/inbox.sqlite3";
+
     fn database(&self) -> PathBuf {
-        self.folder.join(".state").join("inbox.sqlite3")
+        self.folder.join(Self::DATABASE)
     }
 
     pub(super) fn reader(&self) -> Result<Option<Connection>, StoreError> {
-        database::open_read(&self.database(), schema::INBOX)
+        let opened = database::open_read(&self.database(), schema::INBOX)?;
+        if let Some(connection) = &opened {
+            check_tables(connection)?;
+        }
+        Ok(opened)
     }
 
     pub(super) fn writer(&self) -> Result<Connection, StoreError> {
-        database::open_write(&self.database(), schema::INBOX)
+        let connection = database::open_write(&self.database(), schema::INBOX)?;
+        check_tables(&connection)?;
+        Ok(connection)
     }
 
     /// Moves a long log into the database: every later open would read all of it. One that others still read stays for the next time.
@@ -72,5 +81,21 @@ impl Inbox {
     /// Returns the file of the lock around settlements.
     pub fn settlement_lock_path(&self) -> PathBuf {
         self.folder.join(".state").join("settlement.lock")
+    }
+}
+
+/// A command that needs one table only must not go on in a database that has lost another.
+fn check_tables(connection: &Connection) -> Result<(), StoreError> {
+    let mut rows = connection.prepare(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'sqlite_*'",
+    )?;
+    let names = rows.query_map([], |row| row.get::<_, String>(0))?;
+    let known = names
+        .filter_map(Result::ok)
+        .filter(|name| schema::TABLES.contains(&name.as_str()))
+        .count();
+    match known == schema::TABLES.len() {
+        true => Ok(()),
+        false => Err(StoreError::Corrupt("a table of the inbox is missing")),
     }
 }

@@ -434,3 +434,83 @@ fn a_callback_nobody_can_verify_is_a_typed_refusal_and_never_evidence() {
         )
     );
 }
+
+/// Every way a path of the project can lead elsewhere or nowhere.
+#[test]
+fn a_position_or_database_outside_the_project_is_refused_and_left_alone() {
+    let outside = tempfile::tempdir().expect("a folder");
+    let lark = two_routes();
+    fs::create_dir_all(lark.sandbox.project().join(".loopx/inbox/alpha")).expect("made");
+    let link = |to: &str, name: &str| {
+        std::os::unix::fs::symlink(outside.path().join(to), lark.sandbox.project().join(name))
+            .expect("linked");
+    };
+    fs::create_dir(outside.path().join("history")).expect("made");
+    fs::create_dir(outside.path().join("state")).expect("made");
+    link("history", ".loopx/inbox/.history");
+    let words = [
+        "history-catch-up",
+        "--route-key",
+        "alpha",
+        "--start",
+        "2026-09-01T00:00:00Z",
+        "--execute",
+    ];
+    let (code, packet) = Lark::packet(lark.inbox(&words, CONFIG), &[]);
+    assert_eq!((code, &packet["ok"]), (Some(1), &json!(false)), "{packet}");
+    assert_eq!(lark.calls().len(), 0);
+    link("state", ".loopx/inbox/alpha/.state");
+    let (code, _) = Lark::packet(lark.inbox(&["drain"], ".loopx/config/lark/alpha.json"), &[]);
+    assert_eq!(code, Some(1));
+    for name in ["history", "state"] {
+        assert_eq!(
+            fs::read_dir(outside.path().join(name))
+                .expect("a folder")
+                .count(),
+            0
+        );
+    }
+}
+
+#[test]
+fn a_pipe_in_place_of_a_configuration_holds_nobody_up() {
+    let lark = two_routes();
+    let pipe = lark.sandbox.project().join(".loopx/config/lark/pipe.json");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("made");
+    let (code, packet) = Lark::packet(lark.inbox(&["drain"], ".loopx/config/lark/pipe.json"), &[]);
+    assert_eq!((code, packet["ok"].clone()), (Some(1), json!(false)));
+}
+
+#[test]
+fn an_inbox_without_one_of_its_tables_or_with_no_number_is_damaged_for_every_command() {
+    for damage in [
+        "DROP TABLE processed",
+        "DROP TABLE reaction_receipts",
+        "DROP TABLE turn_start",
+        "PRAGMA user_version = -3",
+    ] {
+        let lark = two_routes();
+        let config = ".loopx/config/lark/alpha.json";
+        let event = json!({"schema_version": "lark_event_inbox_event_v0", "message_id": "om_zqpa0", "create_time": "1758189600000",
+            "content": "words", "mentions": []});
+        lark.inbox(&["ingest", "--execute"], config)
+            .stdin(event.to_string())
+            .packet();
+        let connection = rusqlite::Connection::open(database(&lark, "alpha")).expect("opened");
+        connection.execute_batch(damage).expect("damaged");
+        drop(connection);
+        for words in [
+            vec!["drain"],
+            vec!["send", "--text", "words", "--execute"],
+            vec!["ack", "--message-id", "om_zqpa0", "--execute"],
+        ] {
+            let (code, packet) = Lark::packet(lark.inbox(&words, config), &["om_zqpa0"]);
+            assert_eq!(
+                (code, &packet["error_code"]),
+                (Some(1), &json!("store_corrupt")),
+                "{damage} {words:?} {packet}"
+            );
+        }
+        assert_eq!(lark.sent().len(), 0);
+    }
+}
