@@ -83,6 +83,11 @@ pub(crate) fn consume(folder: &Folder, call: &Call) -> ExitCode {
             break ("signal".to_owned(), 0);
         }
         if stop.try_recv().is_ok() {
+            if script["ready"] == json!(false) {
+                // Asked to end while it starts: no exit line, and the error of a start that was given up.
+                consumer.detach();
+                return Answer::failed(&Failure::local("internal", "unknown", 5), "bot").print();
+            }
             break ("signal".to_owned(), 0);
         }
         if timeout.is_some_and(|timeout| started.elapsed() >= timeout) {

@@ -5,12 +5,18 @@ use serde_json::{Value, json};
 const MESSAGE: &str = "/streams/im.message.receive_v1";
 const CARD: &str = "/streams/card.action.trigger";
 
-/// What one call cannot tell: a signal from outside, and the language of `--jq`.
-pub(super) fn needs_more_than_a_call(name: &str) -> bool {
-    matches!(
-        name,
-        "event-sigkill" | "event-sigterm-during-start" | "event-jq-error" | "event-jq-select"
-    )
+/// The language of `--jq` is not spoken here.
+pub(super) fn speaks_jq(name: &str) -> bool {
+    matches!(name, "event-jq-error" | "event-jq-select")
+}
+
+/// The signal a recorded consumer got.
+pub(super) fn signal_of(name: &str) -> Option<&'static str> {
+    match name {
+        "event-sigkill" => Some("KILL"),
+        "event-sigterm-during-start" => Some("TERM"),
+        _ => None,
+    }
 }
 
 /// A message as the live stream flattens it: what has no value is left out.
@@ -52,6 +58,10 @@ pub(super) fn situation(name: &str) -> Value {
         "event-wrong-secret" => json!({MESSAGE: {"refuse": {"kind": "config"}}}),
         "event-brand-mismatch-fast" => json!({MESSAGE: {"refuse": {"kind": "internal"}}}),
         "event-orphan-blocks-start" | "event-status-orphan" => json!({"/bus": {"orphan": true}}),
+        "event-sigkill" => json!({MESSAGE: {"events": [], "live": true}}),
+        "event-sigterm-during-start" => {
+            json!({MESSAGE: {"events": [], "live": true, "ready": false}})
+        }
         "event-second-card-consumer" => {
             json!({"/consumers": [{"pid": std::process::id(), "event_key": "card.action.trigger", "profile": "peer-bot"}]})
         }
