@@ -18,6 +18,7 @@ use crate::flow::turn::asked::{Run, RunOnce};
 use crate::flow::turn::plan::{self, TurnAsk};
 use crate::flow::turn::read::{self, Owner};
 use crate::flow::turn::run_once;
+use crate::flow::turn::{inspect, managed};
 use crate::kernel::turn::plan::HostChoice;
 
 pub(super) fn run(args: &TurnArgs, global: &Global) -> Reply {
@@ -38,7 +39,7 @@ pub(super) fn run(args: &TurnArgs, global: &Global) -> Reply {
             Err(refusal) => answer(Err(refusal), "turn run-once"),
         },
         TurnCommand::InspectJournal(args) => with_ports(global, "turn inspect-journal", |ports| {
-            read::inspect(
+            inspect::inspect(
                 ports,
                 &owner(&args.owner),
                 &args.turn_key,
@@ -52,7 +53,7 @@ pub(super) fn run(args: &TurnArgs, global: &Global) -> Reply {
             (HostWord::GenericCli, ModeWord::IsolatedHeadless),
         ) {
             Ok(ask) => with_ports(global, "turn managed-step", |ports| {
-                read::managed_step(ports, &ask, args.turn_key.as_ref())
+                managed::managed_step(ports, &ask, args.turn_key.as_ref())
             }),
             Err(refusal) => answer(Err(refusal), "turn managed-step"),
         },

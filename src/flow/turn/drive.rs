@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::asked::Run;
+use super::closing;
 use super::journal_file::{self, Loaded};
 use super::packet::Effects;
 use super::steps;
 use crate::contract::error::ErrorCode;
 use crate::contract::packet::Refusal;
 use crate::contract::settlement::SettlementIdentity;
-use crate::contract::todo::Todo;
 use crate::failpoint::Point;
 use crate::flow::open::{Answer, Place};
 use crate::flow::ports::Ports;
@@ -18,10 +18,8 @@ use crate::flow::settle::{self, SpendAsk};
 use crate::flow::writeback::{self, Ask};
 use crate::kernel::quota::snapshot::Question;
 use crate::kernel::refresh::Content;
-use crate::kernel::todo;
 use crate::kernel::turn::envelope::CaptureRef;
-use crate::kernel::turn::journal::{Event, Journal, Status};
-use crate::store::StoreError;
+use crate::kernel::turn::journal::{Event, Status};
 use crate::store::journal::settlement::Writeback;
 use crate::store::state::{GoalTx, Writer};
 
@@ -54,8 +52,8 @@ fn drive(
     effects: &mut Effects,
 ) -> Answer<()> {
     let mut writer = place.writer(ports)?;
-    let was_waiting = journal(loaded)?.status() == Some(Status::SchedulerActionRequired);
-    let identity = journal_file::identity_of(journal(loaded)?.plan())
+    let was_waiting = loaded.journal()?.status() == Some(Status::SchedulerActionRequired);
+    let identity = journal_file::identity_of(loaded.journal()?.plan())
         .ok_or_else(journal_file::inconsistent)?;
     let question = question(ports, place, &identity);
     if let Some(bound) = &start.bound {
@@ -112,7 +110,7 @@ impl Settling<'_> {
     ) -> Answer<bool> {
         let desk = (self.ports, self.place);
         let named = (self.identity, self.question);
-        let now = journal(loaded)?;
+        let now = loaded.journal()?;
         match (now.status(), now.phases()) {
             (Some(Status::InProgress), Some(2)) => {
                 let events = steps::validate(self.ports, run, now)?;
@@ -130,12 +128,12 @@ impl Settling<'_> {
                 effects.quota_spent |= settled_or_failed(desk, writer, loaded, done)?;
             }
             (Some(Status::SchedulerActionRequired), Some(5)) => {
-                close_out(desk, writer, loaded, self.identity)?;
-                let owner = scheduler_owner(journal(loaded)?);
+                closing::close_out(desk, writer, loaded, self.identity)?;
+                let owner = closing::scheduler_owner(loaded.journal()?);
                 if owner == "host_automation" && !self.was_waiting {
                     return Ok(false);
                 }
-                let receipt = scheduler_receipt(&owner);
+                let receipt = closing::scheduler_receipt(&owner);
                 record(desk, writer, loaded, Event::Acknowledged(receipt))?;
                 effects.scheduler_acknowledged = true;
             }
@@ -143,13 +141,6 @@ impl Settling<'_> {
         }
         Ok(true)
     }
-}
-
-fn journal(loaded: &Loaded) -> Answer<&Journal> {
-    loaded
-        .journal
-        .as_ref()
-        .ok_or_else(journal_file::inconsistent)
 }
 
 /// The question today's state is asked about this Turn.
@@ -173,7 +164,8 @@ fn write_back(
     loaded: &mut Loaded,
     (identity, question): (&SettlementIdentity, &Question),
 ) -> Answer<bool> {
-    let result = journal(loaded)?
+    let result = loaded
+        .journal()?
         .get("host_result")
         .and_then(Value::as_object)
         .cloned()
@@ -352,63 +344,4 @@ fn is_of_the_store(refusal: &Refusal) -> bool {
             | Code::TurnJournalConflict
             | Code::InternalError
     )
-}
-
-/// Closes a completed todo for good, after its spend.
-fn close_out(
-    (ports, place): (&Ports, &Place),
-    writer: &mut Writer,
-    loaded: &mut Loaded,
-    identity: &SettlementIdentity,
-) -> Answer<()> {
-    let now = journal(loaded)?;
-    let is_owed = now
-        .get("writeback")
-        .and_then(|writeback| writeback.get("terminal_closeout_owed"))
-        == Some(&json!(true));
-    if !is_owed || now.get("terminal_closeout").is_some() {
-        return Ok(());
-    }
-    let Some(todo_id) = identity.binding.todo() else {
-        return Ok(());
-    };
-    let instant = ports.now;
-    let make = |tx: &mut GoalTx<'_>| -> Answer<Vec<Event>> {
-        let stored = tx
-            .rows()
-            .todo(&identity.goal, todo_id)?
-            .ok_or(StoreError::Corrupt("a completed todo is gone"))?
-            .todo;
-        if stored.text("completion_continuation") == Some("active_goal") {
-            let closed: Todo = todo::closed_out(&stored, instant);
-            let draft = crate::flow::todo::completion_event(
-                &closed,
-                &identity.agent,
-                Some(&identity.instance),
-            );
-            crate::flow::todo::store_change(tx, &stored, &closed, draft)?;
-        }
-        tx.put_step(&identity.effect_id(), "terminal_closeout", None)?;
-        Ok(vec![Event::ClosedOut(
-            json!({"todo_id": todo_id, "continuation": "no_followup"}),
-        )])
-    };
-    journal_file::step((ports, place), writer, loaded, (make, None))
-}
-
-fn scheduler_owner(journal: &Journal) -> String {
-    let host = journal.plan().get("host");
-    host.and_then(|host| host.get("scheduler_owner"))
-        .and_then(Value::as_str)
-        .unwrap_or("none")
-        .to_owned()
-}
-
-fn scheduler_receipt(owner: &str) -> Value {
-    let step = if owner == "host_automation" {
-        "acknowledged"
-    } else {
-        "not_required"
-    };
-    json!({"owner": owner, "action": "none", "required": false, "scheduler_apply": step, "scheduler_ack": step})
 }

@@ -2,10 +2,17 @@
 
 pub mod asked;
 pub mod capture;
+mod closing;
 pub mod drive;
+mod historical;
+pub mod inspect;
 pub mod journal_file;
+mod journal_lock;
+mod lookup;
+pub mod managed;
 pub mod packet;
 pub mod plan;
+mod preview;
 pub mod read;
 pub mod run_once;
 pub mod steps;

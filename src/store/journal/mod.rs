@@ -3,6 +3,7 @@
 pub mod gate;
 pub mod hook;
 pub mod lease;
+pub mod receipt;
 pub mod run;
 pub mod settlement;
 pub mod todo;
