@@ -96,6 +96,8 @@ fn record_poll(
     if before.status() != Status::Open {
         return Err(crate::kernel::todo::not_open(&before));
     }
+    let lease = tx.rows().lease(goal, &asked.todo)?;
+    crate::kernel::todo::require_unleased(lease.as_ref(), Some(&asked.agent), tx.now())?;
     let mut after = before.clone();
     if let Some(next) = &asked.next_due_at {
         after.set("next_due_at", json!(next));

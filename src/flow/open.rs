@@ -124,7 +124,22 @@ impl Place {
         Ok(writer)
     }
 
-    fn reload(&mut self) -> Answer<()> {
+    /// The goal as its registry has it now. What is decided long after the command began is decided on this.
+    pub fn goal_now(&self) -> Answer<Goal> {
+        let registry = Registry::read(self.registry.path())?;
+        let goal = registry.goal(&self.goal.id)?;
+        goal.ok_or_else(|| unknown_goal(&self.goal.id))
+    }
+
+    /// The goal as it is now, with this agent on its roster.
+    pub fn goal_of(&self, agent: &AgentId) -> Answer<Goal> {
+        let goal = self.goal_now()?;
+        require_on_roster(&goal, agent, ErrorCode::ActorNotRegistered)?;
+        Ok(goal)
+    }
+
+    /// Reads the registry again.
+    pub fn reload(&mut self) -> Answer<()> {
         self.registry = Registry::read(self.registry.path())?;
         self.goal = self
             .registry
@@ -197,12 +212,16 @@ impl Place {
 
     /// Refuses an agent that is not on the roster; an empty roster takes any.
     pub fn require_actor(&self, agent: &AgentId, code: ErrorCode) -> Answer<()> {
-        if self.goal.agents.is_empty() || self.goal.has_agent(agent) {
-            return Ok(());
-        }
-        let text = "the agent is not registered for this goal; `loopx register-agent` adds it";
-        Err(Refusal::new(code, text).with("agent_id", agent.as_str()))
+        require_on_roster(&self.goal, agent, code)
     }
+}
+
+fn require_on_roster(goal: &Goal, agent: &AgentId, code: ErrorCode) -> Answer<()> {
+    if goal.agents.is_empty() || goal.has_agent(agent) {
+        return Ok(());
+    }
+    let text = "the agent is not registered for this goal; `loopx register-agent` adds it";
+    Err(Refusal::new(code, text).with("agent_id", agent.as_str()))
 }
 
 /// The lock claim of a change to a registry.

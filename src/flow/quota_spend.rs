@@ -57,7 +57,12 @@ pub fn spend(ports: &Ports, mode: Mode, asked: &SpendRequest) -> Answer {
     drop(reader);
     let mut writer = place.writer(ports)?;
     let mut tx = place.begin(ports, &mut writer)?;
-    let spent = settle::spend_by_agent(&mut tx, &place.goal, &question, &identity)?;
+    let spent = settle::spend_by_agent(
+        &mut tx,
+        &place.goal_of(&identity.agent)?,
+        &question,
+        &identity,
+    )?;
     tx.commit()?;
     crate::failpoint!(Point::SpendCommitted);
     writer.bring_up_exports(&asked.goal, ports.now);
@@ -171,8 +176,9 @@ fn append_unbound(
     let failed = |refusal| settle::failed(refusal, "quota_spend");
     let mut writer = place.writer(ports)?;
     let mut tx = place.begin(ports, &mut writer)?;
-    let window = snapshot::spent(tx.rows(), &place.goal, question)?;
-    settle::may_spend(&place.goal, window, asked.slots).map_err(failed)?;
+    let goal = place.goal_now()?;
+    let window = snapshot::spent(tx.rows(), &goal, question)?;
+    settle::may_spend(&goal, window, asked.slots).map_err(failed)?;
     let agent = asked.agent.as_ref().map(AgentId::as_str);
     let at = tx.rows().free_run_instant(&asked.goal, ports.now)?;
     let draft = EventDraft::new("quota_spend", "slots spent")

@@ -204,6 +204,8 @@ fn complete(tx: &mut GoalTx<'_>, ask: &Ask<'_>) -> Answer<Option<Value>> {
         .ok_or_else(|| todo_flow::unknown_todo(todo_id))?
         .todo;
     let now = tx.now();
+    let lease = tx.rows().lease(&identity.goal, todo_id)?;
+    todo::require_unleased(lease.as_ref(), Some(&identity.agent), now)?;
     let completion = Completion {
         agent: &identity.agent,
         continuation: continuation.clone(),

@@ -103,6 +103,32 @@ pub fn check_lease(
     }
 }
 
+/// Refuses a change of where a todo stands while somebody else holds a live lease on it. Without an acting agent nobody
+/// can be the holder.
+pub fn require_unleased(
+    lease: Option<&Lease>,
+    agent: Option<&AgentId>,
+    now: Timestamp,
+) -> Outcome<()> {
+    let Some(lease) = lease.filter(|lease| lease.is_live(now)) else {
+        return Ok(());
+    };
+    if agent == Some(&lease.owner) {
+        return Ok(());
+    }
+    let text = "a live lease covers this todo and this call does not hold it; its holder completes it with the key, or wait for its end";
+    Err(Refusal::new(ErrorCode::TodoLeaseConflict, text).with("owner", lease.owner.as_str()))
+}
+
+/// Refuses a todo that would follow itself.
+fn require_others(todo: &Todo, successors: &[TodoId]) -> Outcome<()> {
+    if successors.contains(todo.id()) {
+        let text = "a todo cannot follow itself; name another one";
+        return Err(Refusal::new(ErrorCode::InvalidArguments, text));
+    }
+    Ok(())
+}
+
 /// Takes a todo for an owner; `None` when it has it already.
 pub fn claim(
     todo: &Todo,
@@ -151,6 +177,9 @@ pub struct Completion<'a> {
 pub fn complete(todo: &Todo, asked: &Completion<'_>) -> Outcome<Option<Todo>> {
     if todo.is_user_gate() {
         return Err(gate_decision_required());
+    }
+    if let Continuation::Successor(successors) = &asked.continuation {
+        require_others(todo, successors)?;
     }
     if todo.status() == Status::Done {
         return again(todo, asked);
@@ -280,6 +309,15 @@ pub fn update(todo: &Todo, asked: &Update, now: Timestamp) -> Outcome<Option<Tod
 }
 
 fn check_update(todo: &Todo, asked: &Update) -> Outcome<()> {
+    let intents = asked
+        .members
+        .iter()
+        .filter(|(name, _)| *name == "completion_intent");
+    for (_, intent) in intents {
+        let ids = intent.get("successor_todo_ids").and_then(Value::as_array);
+        let ids = ids.into_iter().flatten().filter_map(Value::as_str);
+        require_others(todo, &ids.filter_map(TodoId::new).collect::<Vec<_>>())?;
+    }
     if asked.outcome.is_some() && !todo.is_user_gate() {
         let text = "an outcome is recorded on a user gate only; this todo is none";
         return Err(Refusal::new(ErrorCode::InvalidArguments, text));
@@ -310,6 +348,7 @@ pub fn supersede(
     reason: Option<&str>,
     now: Timestamp,
 ) -> Outcome<Todo> {
+    require_others(todo, by.map(std::slice::from_ref).unwrap_or_default())?;
     if todo.is_user_gate() && todo.text("decision_outcome").is_none() {
         return Err(gate_decision_required());
     }

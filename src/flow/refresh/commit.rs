@@ -90,7 +90,7 @@ pub(super) fn append(
     let spent = match &asked.identity {
         Some(identity) if asked.pays() => Some(settle::spend_by_agent(
             &mut tx,
-            &place.goal,
+            &place.goal_of(&identity.agent)?,
             question,
             identity,
         )?),
@@ -227,7 +227,12 @@ pub(super) fn replay(
         let mut tx = place.begin(ports, &mut writer)?;
         done.repaired = receipt_repair::writeback(&mut tx, (&*place, question), identity)?;
         if pays {
-            let spent = settle::spend_by_agent(&mut tx, &place.goal, question, identity)?;
+            let spent = settle::spend_by_agent(
+                &mut tx,
+                &place.goal_of(&identity.agent)?,
+                question,
+                identity,
+            )?;
             done.spent = Some(spent);
         }
         tx.commit()?;

@@ -6,7 +6,7 @@ use super::store::{change, unknown_todo};
 use crate::contract::error::ErrorCode;
 use crate::contract::event::EventDraft;
 use crate::contract::ids::{AgentId, GoalId, TodoId};
-use crate::contract::todo::Todo;
+use crate::contract::todo::{Status, Todo};
 use crate::flow::mode::Mode;
 use crate::flow::open::{self, Answer};
 use crate::flow::ports::Ports;
@@ -68,6 +68,9 @@ pub fn update(ports: &Ports, mode: Mode, at: (&GoalId, &TodoId), asked: &Update)
                     .map(|(_, value)| value),
             )?;
             let changed = todo::update(todo, asked, ports.now)?;
+            if let Some(changed) = &changed {
+                check_lease(ports, rows, (at.0, todo, changed), asked)?;
+            }
             let agent = asked.agent.as_ref().map(|agent| agent.as_str());
             Ok(changed.map(|changed| match &asked.outcome {
                 None => {
@@ -121,6 +124,8 @@ pub fn supersede(
                 rows.todo(at.0, by)?.ok_or_else(|| unknown_todo(by))?;
             }
             let superseded = todo::supersede(todo, by, reason, ports.now)?;
+            // Nobody is named here, so any live lease is somebody else's.
+            todo::require_unleased(rows.lease(at.0, at.1)?.as_ref(), None, ports.now)?;
             Ok(Some((
                 superseded,
                 EventDraft::new("todo_supersede", "todo superseded").status("done"),
@@ -128,6 +133,28 @@ pub fn supersede(
             )))
         },
     )
+}
+
+/// A live lease holds a todo where it stands: no update finishes it, which takes the proof of `todo complete`, and no
+/// other agent blocks it, puts it off or frees its claim. A person may still hold the work; a gate is the user's to decide.
+fn check_lease(
+    ports: &Ports,
+    rows: Rows<'_>,
+    (goal, before, after): (&GoalId, &Todo, &Todo),
+    asked: &Update,
+) -> Answer<()> {
+    if asked.outcome.is_some() {
+        return Ok(());
+    }
+    let finishes = before.status() != Status::Done && after.status() == Status::Done;
+    let moves = before.status() != after.status() || asked.clear_claim;
+    let lease = rows.lease(goal, before.id())?;
+    if finishes {
+        todo::require_unleased(lease.as_ref(), None, ports.now)?;
+    } else if moves && asked.agent.is_some() {
+        todo::require_unleased(lease.as_ref(), asked.agent.as_ref(), ports.now)?;
+    }
+    Ok(())
 }
 
 fn check_successors(rows: Rows<'_>, goal: &GoalId, intent: Option<&Value>) -> Answer<()> {

@@ -38,6 +38,8 @@ pub(super) fn close_out(
             .ok_or(StoreError::Corrupt("a completed todo is gone"))?
             .todo;
         if stored.text("completion_continuation") == Some("active_goal") {
+            let lease = tx.rows().lease(&identity.goal, todo_id)?;
+            todo::require_unleased(lease.as_ref(), Some(&identity.agent), instant)?;
             let closed: Todo = todo::closed_out(&stored, instant);
             let draft = crate::flow::todo::completion_event(
                 &closed,

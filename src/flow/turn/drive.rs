@@ -174,6 +174,7 @@ fn write_back(
     let mut is_new = false;
     let make = |tx: &mut GoalTx<'_>| -> Answer<Vec<Event>> {
         let effect = identity.effect_id();
+        place.goal_of(&identity.agent)?;
         if let Some(stored) = settle::steps(tx.rows(), identity)?.writeback {
             let closes_later = require_same(tx, identity, &stored, (&content, &result))?;
             receipt_repair::writeback(tx, (place, question), identity)?;
@@ -270,9 +271,10 @@ fn spend(
     (identity, question): (&SettlementIdentity, &Question),
 ) -> Answer<Option<bool>> {
     let effect_ref = identity.effect_ref("quota_spend");
-    let goal = place.goal.clone();
     let mut appended = false;
     let make = |tx: &mut GoalTx<'_>| -> Answer<Vec<Event>> {
+        // The host may have run for hours: cap, pause and roster are those of this moment.
+        let goal = place.goal_of(&identity.agent)?;
         receipt_repair::writeback(tx, (place, question), identity)?;
         let steps = settle::steps(tx.rows(), identity)?;
         if steps
@@ -342,6 +344,8 @@ fn is_of_the_store(refusal: &Refusal) -> bool {
             | Code::LockAcquireTimeout
             | Code::JournalInconsistent
             | Code::TurnJournalConflict
+            | Code::RegistryInvalid
+            | Code::GoalNotFound
             | Code::InternalError
     )
 }

@@ -216,6 +216,8 @@ fn go_on(
     let reader = place.reader()?.ok_or_else(journal_file::inconsistent)?;
     let mut answer = packet::execution(reader.rows(), &loaded, effects, (recovery, asked.retry))?;
     drop(reader);
+    // Hooks run by the goal as it is now, not as it was before its host.
+    place.reload()?;
     add_hooks(ports, place, &loaded, &mut answer);
     Ok(answer)
 }

@@ -37,6 +37,7 @@ pub fn admit(
     identity: &SettlementIdentity,
     question: &Question,
 ) -> Answer<()> {
+    place.reload()?;
     let reader = place.reader()?;
     let snapshot = snapshot::take(place, reader.as_ref().map(Reader::rows), question)?;
     drop(reader);

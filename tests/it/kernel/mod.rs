@@ -1,6 +1,7 @@
 //! Goals, quota, Turns and settlement through the binary.
 
 mod crash;
+mod current;
 mod decisions;
 mod disk;
 mod formats;
