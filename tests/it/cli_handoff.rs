@@ -4,6 +4,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::support::world::{GOAL, World};
 use crate::support::{Run, Sandbox};
 
 struct Goal {
@@ -13,31 +14,11 @@ struct Goal {
 
 impl Goal {
     fn owned_by_lane_a() -> Self {
-        let sandbox = Sandbox::new();
-        sandbox.loopx(["bootstrap", "--goal-id", "demo"]).packet();
-        for agent in ["lane-a", "lane-b", "lane-c"] {
-            let args = [
-                "register-agent",
-                "--goal-id",
-                "demo",
-                "--agent-id",
-                agent,
-                "--execute",
-            ];
-            sandbox.loopx(args).packet();
-        }
-        let add = [
-            "todo",
-            "add",
-            "--goal-id",
-            "demo",
-            "--role",
-            "agent",
-            "--text",
-            "carry on",
-        ];
-        let added = sandbox.loopx(add).packet();
-        let todo = added["todo_id"].as_str().expect("an id").to_owned();
+        let world = World::new();
+        world.register("lane-b");
+        world.register("lane-c");
+        let todo = world.todo("carry on", &[]);
+        let sandbox = world.sandbox;
         let goal = Self { sandbox, todo };
         let claim = ["--claimed-by", "lane-a", "--agent-id", "lane-a"];
         goal.todo_command("claim", &claim).packet();
@@ -51,7 +32,7 @@ impl Goal {
             "todo",
             word,
             "--goal-id",
-            "demo",
+            GOAL,
             "--todo-id",
             self.todo.as_str(),
         ];
@@ -61,7 +42,7 @@ impl Goal {
     fn revision(&self) -> String {
         let list = self
             .sandbox
-            .loopx(["todo", "list", "--goal-id", "demo"])
+            .loopx(["todo", "list", "--goal-id", GOAL])
             .packet();
         list["provider_revision"]
             .as_str()
@@ -72,7 +53,7 @@ impl Goal {
     fn owner(&self) -> Value {
         let list = self
             .sandbox
-            .loopx(["todo", "list", "--goal-id", "demo"])
+            .loopx(["todo", "list", "--goal-id", GOAL])
             .packet();
         let todos = list["todos"].as_array().expect("todos").clone();
         let found = todos
@@ -87,7 +68,7 @@ impl Goal {
             "handoff",
             word,
             "--goal-id",
-            "demo",
+            GOAL,
             "--todo-id",
             todo,
             "--agent-id",
@@ -177,7 +158,7 @@ fn a_change_of_the_todo_refuses_and_an_unrelated_one_does_not() {
             "todo",
             "add",
             "--goal-id",
-            "demo",
+            GOAL,
             "--role",
             "agent",
             "--text",
@@ -200,7 +181,7 @@ fn a_hand_edit_of_the_roster_makes_a_handoff_stale() {
     let registry = goal.sandbox.project().join(".loopx/registry.json");
     let edited = std::fs::read_to_string(&registry)
         .expect("a registry")
-        .replace("\"title\": \"demo\"", "\"title\": \"edited\"");
+        .replace("\"title\": \"Demo\"", "\"title\": \"edited\"");
     std::fs::write(&registry, edited).expect("written");
     let refused = goal.adopt("lane-b", "op-2", &prepared).refusal();
     assert_eq!(refused["error_code"], "provider_revision_mismatch");
@@ -300,7 +281,7 @@ fn a_leased_todo_does_not_change_its_owner() {
         "task-lease",
         "acquire",
         "--goal-id",
-        "demo",
+        GOAL,
         "--todo-id",
         todo,
         "--owner",
@@ -462,7 +443,7 @@ fn racing_calls_of_one_adoption_make_one_transfer_and_answer_alike() {
     let log = goal
         .sandbox
         .project()
-        .join(".loopx/runtime/goals/demo/rollout-event-log.jsonl");
+        .join(".loopx/runtime/goals/demo-goal/rollout-event-log.jsonl");
     let log = std::fs::read_to_string(log).expect("the events");
     assert_eq!(log.matches("todo handed over").count(), 1);
     assert_eq!(goal.owner(), "lane-b");

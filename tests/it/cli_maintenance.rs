@@ -7,32 +7,14 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::support::Sandbox;
+use crate::support::world::{GOAL, World};
 
 fn with_goal() -> Sandbox {
-    let sandbox = Sandbox::new();
-    for args in [
-        vec!["bootstrap", "--goal-id", "demo", "--title", "Demo"],
-        vec![
-            "todo",
-            "add",
-            "--goal-id",
-            "demo",
-            "--role",
-            "agent",
-            "--text",
-            "Measure once",
-        ],
-    ] {
-        sandbox.loopx(args).packet();
-    }
-    sandbox
+    World::with_todo().0.sandbox
 }
 
 fn todos(sandbox: &Sandbox) -> Value {
-    sandbox
-        .loopx(["todo", "list", "--goal-id", "demo"])
-        .packet()["todos"]
-        .clone()
+    sandbox.loopx(["todo", "list", "--goal-id", GOAL]).packet()["todos"].clone()
 }
 
 fn status_of(packet: &Value, check: &str) -> String {
@@ -76,7 +58,7 @@ fn a_lost_disk_comes_back_from_a_backup() {
             "todo",
             "add",
             "--goal-id",
-            "demo",
+            GOAL,
             "--role",
             "agent",
             "--text",
@@ -98,7 +80,7 @@ fn a_restore_never_replaces_other_state() {
             "todo",
             "add",
             "--goal-id",
-            "demo",
+            GOAL,
             "--role",
             "agent",
             "--text",

@@ -3,7 +3,7 @@
 use loopx::failpoint::Point;
 
 use super::scenes::{Again, scenes};
-use super::world::{GOAL, World};
+use crate::support::world::{GOAL, World};
 
 /// The kernel's own points; other families drive theirs.
 const POINTS: [Point; 21] = [

@@ -1,7 +1,7 @@
 //! What is decided late is decided on the state of that moment: leases, caps, pauses and rosters that change while a
 //! host runs (docs/spec/kernel.md 3.1, 5.2, 11.1, 15).
 
-use super::world::{GOAL, World};
+use crate::support::world::{GOAL, World};
 
 const TRUE: &str = "[\"/bin/true\"]";
 

@@ -1,6 +1,6 @@
 //! The rows of the decision table, reached by commands.
 
-use super::world::{GOAL, World};
+use crate::support::world::{GOAL, World};
 
 fn row(world: &World, more: &[&str]) -> (String, bool, String) {
     let packet = world.decide(more);

@@ -3,7 +3,7 @@
 //! A file size limit of zero works on every machine. A full file system and a read-only one need a mount of one's own;
 //! where that is not allowed the limit alone proves it.
 
-use super::world::{GOAL, Kernel, World};
+use crate::support::world::{GOAL, Kernel, World};
 
 /// What a refused write is called: the capture of a Turn has a name of its own.
 const CODES: [&str; 2] = ["store_write_failed", "turn_capture_write_failed"];

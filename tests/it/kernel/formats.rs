@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::world::World;
 use crate::support::Sandbox;
+use crate::support::world::World;
 
 const KEY: &str = "8a4b18b097aaff4f7b4152ef21cb6e75daa584e5485316fdf291decea8873e2f";
 const RECORDED: &str = include_str!("../../../fixtures/journal/v0/committed.json");

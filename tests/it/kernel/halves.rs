@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::world::{GOAL, World};
+use crate::support::world::{GOAL, World};
 
 /// A written-back Turn that is not paid.
 fn written_back() -> (World, String) {

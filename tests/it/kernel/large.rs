@@ -1,7 +1,7 @@
 //! Goals with many todos: more open ones than one source can hold (docs/spec/kernel.md 6.4), more finished ones than one
 //! transaction takes.
 
-use super::world::{GOAL, World};
+use crate::support::world::{GOAL, World};
 
 const OPEN: i64 = 30_000;
 const DONE: i64 = 2_500;

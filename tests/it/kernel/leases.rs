@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::world::{GOAL, World};
+use crate::support::world::{GOAL, World};
 
 const SCOPE: [&str; 2] = ["--write-scope", "src/**"];
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::world::{GOAL, World};
+use crate::support::world::{GOAL, World};
 
 const TRUE: &str = "[\"/bin/true\"]";
 

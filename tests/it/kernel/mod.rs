@@ -15,4 +15,3 @@ mod registry;
 mod scenes;
 mod turns;
 mod worked;
-mod world;

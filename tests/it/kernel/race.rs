@@ -2,7 +2,7 @@
 
 use std::process::Child;
 
-use super::world::{GOAL, World};
+use crate::support::world::{GOAL, World};
 
 pub(super) fn start(world: &World, commands: &[Vec<&str>]) -> Vec<Child> {
     let spawn = |args: &Vec<&str>| {

@@ -1,6 +1,6 @@
 //! Settlement and refresh: under its own identity, once, and paused sinks that stay paused.
 
-use super::world::{GOAL, World};
+use crate::support::world::{GOAL, World};
 
 fn admitted() -> (World, String) {
     let (world, todo) = World::with_todo();

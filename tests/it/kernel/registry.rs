@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::race::{codes, start};
-use super::world::{GOAL, World};
+use crate::support::world::{GOAL, World};
 
 const SECOND: [&str; 5] = ["bootstrap", "--goal-id", "second", "--title", "Second"];
 

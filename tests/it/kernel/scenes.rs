@@ -1,6 +1,6 @@
 //! The effectful commands of the kernel, each with a world it can be killed in.
 
-use super::world::{GOAL, Kernel, World};
+use crate::support::world::{GOAL, Kernel, World};
 
 /// Whether a killed command is given again as it was.
 #[derive(Clone, Copy, PartialEq, Eq)]

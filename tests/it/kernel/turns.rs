@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 
-use super::world::{GOAL, World};
+use crate::support::world::{GOAL, World};
 
 fn failed_once() -> (World, String, String) {
     let (world, todo) = World::with_todo();

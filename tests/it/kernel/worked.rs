@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::world::{GOAL, World};
+use crate::support::world::{GOAL, World};
 
 struct Sequence {
     world: World,

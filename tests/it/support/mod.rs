@@ -4,6 +4,7 @@ pub(crate) mod lark;
 mod run;
 mod sandbox;
 pub(crate) mod schemas;
+pub(crate) mod world;
 
 pub(crate) use run::{Finished, Run};
 pub(crate) use sandbox::Sandbox;

@@ -1,4 +1,4 @@
-//! One goal with its agents, todos and hosts, for the tests of this folder.
+//! One goal with its agents, todos and hosts.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -6,18 +6,18 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::support::{Run, Sandbox};
+use super::{Run, Sandbox};
 
-pub(super) const GOAL: &str = "demo-goal";
+pub(crate) const GOAL: &str = "demo-goal";
 
 /// A sandbox with one goal in it.
-pub(super) struct World {
-    pub(super) sandbox: Sandbox,
+pub(crate) struct World {
+    pub(crate) sandbox: Sandbox,
 }
 
 impl World {
     /// A goal with one agent and nothing to do.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let world = Self {
             sandbox: Sandbox::new(),
         };
@@ -29,18 +29,18 @@ impl World {
     }
 
     /// The same with one runnable todo.
-    pub(super) fn with_todo() -> (Self, String) {
+    pub(crate) fn with_todo() -> (Self, String) {
         let world = Self::new();
         let todo = world.todo("Measure the first step", &[]);
         (world, todo)
     }
 
-    pub(super) fn register(&self, agent: &str) {
+    pub(crate) fn register(&self, agent: &str) {
         let args = ["register-agent", "--goal-id", GOAL, "--agent-id", agent];
         self.run(&args).execute().packet();
     }
 
-    pub(super) fn run(&self, args: &[&str]) -> Kernel<'_> {
+    pub(crate) fn run(&self, args: &[&str]) -> Kernel<'_> {
         Kernel {
             world: self,
             args: args.iter().map(|arg| (*arg).to_owned()).collect(),
@@ -48,7 +48,7 @@ impl World {
         }
     }
 
-    pub(super) fn todo(&self, words: &str, more: &[&str]) -> String {
+    pub(crate) fn todo(&self, words: &str, more: &[&str]) -> String {
         let head = [
             "todo",
             "add",
@@ -63,7 +63,7 @@ impl World {
         packet["todo_id"].as_str().expect("an id").to_owned()
     }
 
-    pub(super) fn gate(&self, words: &str, more: &[&str]) -> String {
+    pub(crate) fn gate(&self, words: &str, more: &[&str]) -> String {
         let head = [
             "todo",
             "add",
@@ -80,17 +80,17 @@ impl World {
         packet["todo_id"].as_str().expect("an id").to_owned()
     }
 
-    pub(super) fn configure(&self, more: &[&str]) {
+    pub(crate) fn configure(&self, more: &[&str]) {
         let head = ["configure-goal", "--goal-id", GOAL];
         self.run(&[&head[..], more].concat()).execute().packet();
     }
 
     /// Asks as `lane-a`.
-    pub(super) fn decide(&self, more: &[&str]) -> Value {
+    pub(crate) fn decide(&self, more: &[&str]) -> Value {
         self.ask("lane-a", more).packet()
     }
 
-    pub(super) fn ask(&self, agent: &str, more: &[&str]) -> Kernel<'_> {
+    pub(crate) fn ask(&self, agent: &str, more: &[&str]) -> Kernel<'_> {
         let head = [
             "quota",
             "should-run",
@@ -102,13 +102,13 @@ impl World {
         self.run(&[&head[..], more].concat())
     }
 
-    pub(super) fn spent(&self) -> i64 {
+    pub(crate) fn spent(&self) -> i64 {
         self.decide(&[])["quota"]["spent_slots"]
             .as_i64()
             .expect("a number")
     }
 
-    pub(super) fn refresh(&self, todo: &str, turn: &str, more: &[&str]) -> Kernel<'_> {
+    pub(crate) fn refresh(&self, todo: &str, turn: &str, more: &[&str]) -> Kernel<'_> {
         let head = [
             "refresh-state",
             "--goal-id",
@@ -127,7 +127,7 @@ impl World {
         self.run(&[&head[..], more].concat())
     }
 
-    pub(super) fn spend(&self, todo: &str, turn: &str) -> Kernel<'_> {
+    pub(crate) fn spend(&self, todo: &str, turn: &str) -> Kernel<'_> {
         self.run(&[
             "quota",
             "spend-slot",
@@ -144,7 +144,7 @@ impl World {
     }
 
     /// A host script: `body` may use `$result`, a sound result of this Turn.
-    pub(super) fn host(&self, name: &str, body: &str) -> String {
+    pub(crate) fn host(&self, name: &str, body: &str) -> String {
         let script = format!(
             "#!/bin/sh\ncat > request-$$.json\necho call >> calls\nresult='{{\"schema_version\":\"loopx_turn_result_v0\",\"turn_key\":\"'$LOOPX_TURN_KEY'\",\
              \"result_kind\":\"validated_progress\",\"completed_phases\":[\"host_execute\",\"typed_result\"],\"classification\":\"host_progress\",\
@@ -157,12 +157,12 @@ impl World {
     }
 
     /// A Turn with a host that does what it says.
-    pub(super) fn turn(&self, turn: &str) -> Kernel<'_> {
+    pub(crate) fn turn(&self, turn: &str) -> Kernel<'_> {
         let host = self.host("good.sh", "printf '%s' \"$result\"");
         self.turn_with(turn, &host, "[\"/bin/true\"]")
     }
 
-    pub(super) fn turn_with(&self, turn: &str, host: &str, validator: &str) -> Kernel<'_> {
+    pub(crate) fn turn_with(&self, turn: &str, host: &str, validator: &str) -> Kernel<'_> {
         self.run(&[
             "turn",
             "run-once",
@@ -183,17 +183,17 @@ impl World {
     }
 
     /// How often hosts were started.
-    pub(super) fn host_calls(&self) -> usize {
+    pub(crate) fn host_calls(&self) -> usize {
         let calls = self.sandbox.project().join("calls");
         fs::read_to_string(calls).map_or(0, |text| text.lines().count())
     }
 
-    pub(super) fn runtime(&self) -> PathBuf {
+    pub(crate) fn runtime(&self) -> PathBuf {
         self.sandbox.project().join(".loopx/runtime")
     }
 
     /// The classifications of the exported runs, sorted.
-    pub(super) fn runs(&self) -> Vec<String> {
+    pub(crate) fn runs(&self) -> Vec<String> {
         let path = self
             .runtime()
             .join("goals")
@@ -212,7 +212,7 @@ impl World {
     }
 
     /// The exported events' kinds, in order.
-    pub(super) fn events(&self) -> Vec<Value> {
+    pub(crate) fn events(&self) -> Vec<Value> {
         let path = self
             .runtime()
             .join("goals")
@@ -225,14 +225,14 @@ impl World {
     }
 
     /// The key of the only stored Turn.
-    pub(super) fn turn_key(&self) -> String {
+    pub(crate) fn turn_key(&self) -> String {
         let files = self.files_below("turns", |name| name.ends_with(".json"));
         assert_eq!(files.len(), 1, "one journal");
         let name = files[0].file_stem().expect("a name").to_string_lossy();
         format!("sha256:{name}")
     }
 
-    pub(super) fn captures(&self) -> Vec<PathBuf> {
+    pub(crate) fn captures(&self) -> Vec<PathBuf> {
         self.files_below("turn-captures", |_| true)
     }
 
@@ -255,12 +255,12 @@ impl World {
         found
     }
 
-    pub(super) fn store(&self) -> rusqlite::Connection {
+    pub(crate) fn store(&self) -> rusqlite::Connection {
         rusqlite::Connection::open(self.runtime().join("state.sqlite3")).expect("the store")
     }
 
     /// What must be equal however a command was interrupted and repeated.
-    pub(super) fn outcome(&self) -> (i64, Vec<String>, Vec<(String, String)>, String) {
+    pub(crate) fn outcome(&self) -> (i64, Vec<String>, Vec<(String, String)>, String) {
         let list = self.run(&["todo", "list", "--goal-id", GOAL]).packet();
         let todos = list["todos"].as_array().expect("todos");
         let mut todos: Vec<(String, String)> = todos
@@ -277,57 +277,57 @@ impl World {
 }
 
 /// One command being prepared.
-pub(super) struct Kernel<'a> {
+pub(crate) struct Kernel<'a> {
     world: &'a World,
     args: Vec<String>,
     env: Vec<(String, String)>,
 }
 
 impl<'a> Kernel<'a> {
-    pub(super) fn execute(mut self) -> Self {
+    pub(crate) fn execute(mut self) -> Self {
         self.args.push("--execute".to_owned());
         self
     }
 
-    pub(super) fn flag(mut self, flags: &[&str]) -> Self {
+    pub(crate) fn flag(mut self, flags: &[&str]) -> Self {
         self.args
             .extend(flags.iter().map(|flag| (*flag).to_owned()));
         self
     }
 
-    pub(super) fn env(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.env.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    pub(super) fn now(self, instant: &str) -> Self {
+    pub(crate) fn now(self, instant: &str) -> Self {
         self.env("LOOPX_TEST_NOW", instant)
     }
 
-    pub(super) fn prepared(self) -> Run<'a> {
+    pub(crate) fn prepared(self) -> Run<'a> {
         let run = self.world.sandbox.loopx(&self.args);
         self.env
             .iter()
             .fold(run, |run, (name, value)| run.env(name, value))
     }
 
-    pub(super) fn packet(self) -> Value {
+    pub(crate) fn packet(self) -> Value {
         self.prepared().packet()
     }
 
-    pub(super) fn refusal(self) -> Value {
+    pub(crate) fn refusal(self) -> Value {
         self.prepared().refusal()
     }
 
     /// Requires this code.
-    pub(super) fn refused(self, code: &str) -> Value {
+    pub(crate) fn refused(self, code: &str) -> Value {
         let packet = self.refusal();
         assert_eq!(packet["error_code"], code, "{packet}");
         packet
     }
 
     /// Requires exit 2 with this code.
-    pub(super) fn misused(self, code: &str) {
+    pub(crate) fn misused(self, code: &str) {
         let finished = self.flag(&["--format", "json"]).prepared().run();
         assert_eq!(finished.code, Some(2), "{}", finished.text());
         assert_eq!(finished.json()["error_code"], code);
