@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::support::Run;
 use crate::support::lark::{
     ALICE, APP, BOT, CHAT, CHAT2, CONNECTION, Lark, PROFILE, assert_private,
 };
@@ -512,5 +513,124 @@ fn an_inbox_without_one_of_its_tables_or_with_no_number_is_damaged_for_every_com
             );
         }
         assert_eq!(lark.sent().len(), 0);
+    }
+}
+
+/// Lets a collector run until `is_enough` says so, then stops it and gives its result.
+fn run_until(run: Run<'_>, mut is_enough: impl FnMut() -> bool) -> Value {
+    let mut child = run.command().spawn().expect("the collector starts");
+    let mut is_asked = false;
+    while child.try_wait().expect("a child").is_none() {
+        if !is_asked && is_enough() {
+            is_asked = true;
+            let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).expect("a pid"));
+            nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).expect("it lives");
+        }
+        std::thread::yield_now();
+    }
+    let finished = run.finish(child);
+    assert_private(&finished, &[]);
+    finished.json()
+}
+
+fn source(lark: &Lark) -> Value {
+    let file = lark
+        .sandbox
+        .project()
+        .join(".loopx/runtime/lark-collector/collector-status.json");
+    serde_json::from_slice(&fs::read(file).unwrap_or_default()).unwrap_or_default()
+}
+
+const CONTINUOUS: [&str; 6] = [
+    "collector-run",
+    "--continuous",
+    "--lark-cli-executable",
+    "lark-cli",
+    "--format",
+    "json",
+];
+
+#[test]
+fn three_thousand_events_over_ten_roll_overs_are_stored_once_each() {
+    const ROLL_OVERS: usize = 10;
+    const BURST: usize = 300;
+    let lark = Lark::new();
+    lark.collector(&[("alpha", CHAT)], json!({"consume_timeout": "1s"}));
+    script(&lark, json!({"events": [], "live": true}));
+    let push = |burst: usize| {
+        let mut events: Vec<Value> = (0..BURST)
+            .map(|index| {
+                let mut event = live(&format!("om_zqp{burst}x{index}"), CHAT);
+                event["mentions"] = json!([{"key": "@_user_1", "id": BOT, "name": "Zqp Relay"}]);
+                event
+            })
+            .collect();
+        // The bus may give an event to both consumers of a roll-over.
+        let again: Vec<Value> = events.iter().step_by(30).cloned().collect();
+        events.extend(again);
+        lark.edit(|state| {
+            let waiting = state["streams"]["im.message.receive_v1"]["events"]
+                .as_array_mut()
+                .expect("a list");
+            waiting.extend(events);
+        });
+    };
+    let store = loopx::store::inbox::Inbox::at(lark.sandbox.project().join(".loopx/inbox/alpha"));
+    let (mut pushed, mut pids) = (0, Vec::new());
+    let run = run_until(lark.inbox(&CONTINUOUS, CONFIG), || {
+        let seen = source(&lark)["consumer_pids"]["im.message.receive_v1"].clone();
+        for pid in seen.as_array().into_iter().flatten() {
+            if !pids.contains(pid) {
+                pids.push(pid.clone());
+                if pushed < ROLL_OVERS {
+                    push(pushed);
+                    pushed += 1;
+                }
+            }
+        }
+        pids.len() > ROLL_OVERS
+            && store
+                .counts()
+                .is_ok_and(|counts| counts.captured as usize >= ROLL_OVERS * BURST)
+    });
+    assert_eq!(run["captured_count"], ROLL_OVERS * BURST, "{run}");
+    assert_eq!(
+        (&run["source_loss_count"], &run["source_healthy"]),
+        (&json!(0), &json!(true))
+    );
+    assert_eq!(captured(&lark, "alpha"), json!(ROLL_OVERS * BURST));
+    assert_eq!(status(&lark)["history_gap"]["open_count"], 0);
+}
+
+#[test]
+fn a_consumer_that_hangs_before_it_is_ready_is_not_healthy() {
+    let lark = two_routes();
+    let supervisor = lark.sandbox.root().join("lark/bin/systemctl");
+    fs::write(&supervisor, "#!/bin/sh\nexit 0\n").expect("written");
+    fs::set_permissions(
+        &supervisor,
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .expect("executable");
+    lark.inbox(&["collector-install", "--execute"], CONFIG)
+        .packet();
+    for (is_ready, expected) in [(true, "healthy"), (false, "attention_required")] {
+        script(
+            &lark,
+            json!({"events": [], "live": true, "ready": is_ready}),
+        );
+        let before = lark.count("event consume");
+        let mut seen = Value::Null;
+        run_until(lark.inbox(&CONTINUOUS, CONFIG), || {
+            let state = source(&lark);
+            let is_there = state["running"] == true
+                && lark.count("event consume") > before
+                && state["ready"] == is_ready;
+            if is_there {
+                seen = status(&lark);
+            }
+            is_there
+        });
+        assert_eq!(seen["status"], expected, "{seen}");
     }
 }

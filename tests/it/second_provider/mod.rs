@@ -256,6 +256,46 @@ fn history_comes_page_by_page_and_is_stored_once() {
 }
 
 #[test]
+fn a_hundred_thousand_messages_are_caught_up_at_one_pace() {
+    const PAGES: usize = 20;
+    const SIZE: usize = 5_000;
+    let bench = Bench::new();
+    bench.provider.world().messages = (0..PAGES * SIZE)
+        .map(|index| message(&format!("om_h{index}"), "words", ("user", "ou_ann")))
+        .collect();
+    let context = bench.context(".loopx/config/collector.json");
+    let request = CatchUpRequest {
+        context: &context,
+        route_key: "alpha",
+        start: "2026-09-01T00:00:00Z",
+        page_size: u32::try_from(SIZE).expect("small"),
+        mode: Mode::Execute,
+    };
+    let mut times = Vec::with_capacity(PAGES);
+    for page in 1..=PAGES {
+        let before = std::time::Instant::now();
+        let silent = loopx::flow::inbox::progress::Silent;
+        let (packet, _) =
+            catch_up::run(&bench.desk(), (&bench.provider, &silent), &request).expect("a packet");
+        times.push(before.elapsed());
+        assert_eq!(packet["accepted_count"], SIZE, "page {page}: {packet}");
+        assert_eq!(packet["history_complete"], page == PAGES);
+    }
+    let (drained, _) = drain::run(&bench.desk(), &context, 20).expect("a packet");
+    assert_eq!(drained["pending_count"], PAGES * SIZE);
+    let median = |times: &[std::time::Duration]| {
+        let mut times = times.to_vec();
+        times.sort();
+        times[times.len() / 2]
+    };
+    let (early, late) = (median(&times[1..PAGES / 2]), median(&times[PAGES / 2..]));
+    assert!(
+        late < early * 3,
+        "a page takes {early:?} early and {late:?} late"
+    );
+}
+
+#[test]
 fn a_reviewer_is_notified_once() {
     let bench = Bench::new();
     bench.provider.world().members = vec![MentionId::new("ou_bob")];
