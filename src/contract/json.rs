@@ -16,6 +16,8 @@ use super::canonical;
 pub const MAX_INPUT_BYTES: u64 = 16_777_216;
 /// The deepest nesting that is read.
 pub const MAX_DEPTH: usize = 127;
+/// The deepest nesting of what we kept ourselves: the same, with room for the rows and journals around it.
+const MAX_KEPT_DEPTH: usize = 160;
 
 /// Why bytes are not the JSON we read. It never holds any of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -40,7 +42,21 @@ pub enum JsonFault {
 /// Reads one JSON value.
 pub fn parse(bytes: &[u8]) -> Result<Value, JsonFault> {
     let raw: &RawValue = serde_json::from_slice(bytes).map_err(|_| JsonFault::Malformed)?;
-    convert(raw, 1)
+    convert(raw, MAX_DEPTH)
+}
+
+/// Reads one value that was kept by us: what came from outside lies some levels deeper in it than it came.
+pub fn parse_kept_value(bytes: &[u8]) -> Result<Value, JsonFault> {
+    let raw: &RawValue = serde_json::from_slice(bytes).map_err(|_| JsonFault::Malformed)?;
+    convert(raw, MAX_KEPT_DEPTH)
+}
+
+/// Reads one object that was kept by us.
+pub fn parse_kept(bytes: &[u8]) -> Result<Map<String, Value>, JsonFault> {
+    match parse_kept_value(bytes)? {
+        Value::Object(map) => Ok(map),
+        _ => Err(JsonFault::NotAnObject),
+    }
 }
 
 /// Reads one JSON object.
@@ -58,13 +74,13 @@ pub fn pretty(value: &impl serde::Serialize) -> Result<String, serde_json::Error
     Ok(text)
 }
 
-fn convert(raw: &RawValue, depth: usize) -> Result<Value, JsonFault> {
+fn convert(raw: &RawValue, left: usize) -> Result<Value, JsonFault> {
     let text = raw.get();
     let first = text.as_bytes().first().copied().unwrap_or(b' ');
     match first {
-        b'{' | b'[' if depth > MAX_DEPTH => Err(JsonFault::TooDeep),
-        b'{' => convert_object(text, depth),
-        b'[' => convert_array(text, depth),
+        b'{' | b'[' if left == 0 => Err(JsonFault::TooDeep),
+        b'{' => convert_object(text, left),
+        b'[' => convert_array(text, left),
         b'"' => serde_json::from_str(text)
             .map(Value::String)
             .map_err(|_| JsonFault::Malformed),
@@ -82,26 +98,26 @@ fn convert_number(text: &str) -> Result<Value, JsonFault> {
     Ok(Value::Number(number))
 }
 
-fn convert_object(text: &str, depth: usize) -> Result<Value, JsonFault> {
+fn convert_object(text: &str, left: usize) -> Result<Value, JsonFault> {
     let members = serde_json::Deserializer::from_str(text)
         .deserialize_map(Members)
         .map_err(|_| JsonFault::Malformed)?;
     let mut map = Map::with_capacity(members.len());
     for (key, raw) in members {
-        if map.insert(key, convert(raw, depth + 1)?).is_some() {
+        if map.insert(key, convert(raw, left - 1)?).is_some() {
             return Err(JsonFault::DuplicateKey);
         }
     }
     Ok(Value::Object(map))
 }
 
-fn convert_array(text: &str, depth: usize) -> Result<Value, JsonFault> {
+fn convert_array(text: &str, left: usize) -> Result<Value, JsonFault> {
     let items = serde_json::Deserializer::from_str(text)
         .deserialize_seq(Items)
         .map_err(|_| JsonFault::Malformed)?;
     items
         .into_iter()
-        .map(|raw| convert(raw, depth + 1))
+        .map(|raw| convert(raw, left - 1))
         .collect::<Result<Vec<_>, _>>()
         .map(Value::Array)
 }

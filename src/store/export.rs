@@ -159,7 +159,7 @@ fn length(path: &Path) -> Result<i64, StoreError> {
 
 fn write_run(folder: &Path, at: &str, body: &str) -> io::Result<()> {
     let name = at.replace(':', "-");
-    let value = json::parse(body.as_bytes()).unwrap_or(Value::Null);
+    let value = json::parse_kept_value(body.as_bytes()).unwrap_or(Value::Null);
     let pretty = json::pretty(&value).unwrap_or_default();
     private_file::export(&folder.join(format!("{name}.json")), pretty.as_bytes())?;
     private_file::export(

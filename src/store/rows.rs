@@ -176,7 +176,7 @@ pub(in crate::store) fn checked(text: &str, sha: &str) -> Result<Value, StoreErr
 
 /// Reads a stored object.
 pub(in crate::store) fn object(text: &str) -> Result<Map<String, Value>, StoreError> {
-    json::parse_object(text.as_bytes()).map_err(|_| StoreError::Corrupt("a row holds no object"))
+    json::parse_kept(text.as_bytes()).map_err(|_| StoreError::Corrupt("a row holds no object"))
 }
 
 /// The text an object is stored as, every number in its own spelling, and the digest of that text.

@@ -59,7 +59,7 @@ fn check_json(connection: &Connection, table: &str, column: &str) -> Result<(), 
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let text: String = row.get(0)?;
-        let found: Result<Value, _> = json::parse(text.as_bytes());
+        let found: Result<Value, _> = json::parse_kept_value(text.as_bytes());
         found.map_err(|_| StoreError::Corrupt("a row holds no JSON"))?;
     }
     Ok(())

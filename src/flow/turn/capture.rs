@@ -257,7 +257,7 @@ pub fn read_source(place: &Place, row: &CaptureRow) -> Answer<Value> {
         Found::Damaged => return Err(refuse(ErrorCode::TurnCaptureCorrupt)),
     };
     let document: Map<String, Value> =
-        json::parse_object(&bytes).map_err(|_| refuse(ErrorCode::TurnCaptureCorrupt))?;
+        json::parse_kept(&bytes).map_err(|_| refuse(ErrorCode::TurnCaptureCorrupt))?;
     let word = |name: &str| document.get(name).and_then(Value::as_str);
     let is_own = word("capture_id") == Some(row.capture_id.as_str())
         && word("goal_id") == Some(row.goal_id.as_str())

@@ -47,7 +47,7 @@ pub fn inspect(ports: &Ports, owner: &Owner, key: &TurnKey, retry: bool) -> Answ
     }
     let file = bytes
         .as_deref()
-        .and_then(|bytes| json::parse_object(bytes).ok())
+        .and_then(|bytes| json::parse_kept(bytes).ok())
         .map(Journal::stored);
     let mut found = violations(owner, key, row.as_ref(), file.as_ref());
     let is_equal = match (&row, &bytes) {

@@ -182,7 +182,7 @@ pub(super) fn write_file(place: &Place, key: &TurnKey, row: &TurnRow) -> Answer<
 }
 
 pub(super) fn parse(bytes: &[u8]) -> Answer<Journal> {
-    json::parse_object(bytes)
+    json::parse_kept(bytes)
         .map(Journal::stored)
         .map_err(|_| inconsistent())
 }

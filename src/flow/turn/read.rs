@@ -79,7 +79,7 @@ fn select(source: &Value, pointers: &[String]) -> Vec<Value> {
 }
 
 pub(super) fn stored_journal(row: &TurnRow) -> Option<Journal> {
-    json::parse_object(row.journal_json.as_bytes())
+    json::parse_kept(row.journal_json.as_bytes())
         .ok()
         .map(Journal::stored)
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 
-use crate::support::world::{GOAL, World};
+use crate::support::world::{GOAL, Kernel, World};
 
 fn failed_once() -> (World, String, String) {
     let (world, todo) = World::with_todo();
@@ -429,4 +429,37 @@ fn inspection_says_that_a_retry_without_its_capture_is_blocked() {
     assert_eq!(found["recovery_decision"]["action"], "blocked");
     assert_eq!(found["recovery_decision"]["reason"], "turn_capture_missing");
     assert_eq!(found["decision_capture"]["valid"], false);
+}
+
+#[test]
+fn what_is_read_as_deep_as_it_may_be_is_kept_captured_and_replayed() {
+    let (world, _) = World::with_todo();
+    let deep = format!("{}1{}", "[".repeat(126), "]".repeat(126));
+    let vision =
+        format!(r#"{{"state":"open","vision_patch":{{"vision_summary":"All"}},"zz":{deep}}}"#);
+    world.sandbox.file("deep.json", vision);
+    let head = ["refresh-state", "--goal-id", GOAL, "--agent-id", "lane-a"];
+    let write = || world.run(&[&head[..], &["--agent-vision-json", "deep.json"]].concat());
+    // The packets hold it too, deeper than this test's own reader goes: they are looked at as text.
+    let text = |command: Kernel<'_>| {
+        let done = command.prepared().json_run();
+        assert_eq!(done.code, Some(0), "{}", done.errors());
+        done.text()
+    };
+    text(write());
+    text(write());
+    assert!(text(world.turn("turn-1")).contains("\"status\": \"committed\""));
+    assert!(text(world.turn("turn-1")).contains("\"replayed\": true"));
+    text(world.ask("lane-a", &[]));
+    let key = world.turn_key();
+    let detail = ["turn", "detail", "--goal-id", GOAL, "--agent-id", "lane-a"];
+    text(world.run(&[&detail[..], &["--turn-key", &key]].concat()));
+    let doctor = world.run(&["doctor"]).packet();
+    assert_eq!(doctor["findings"][1]["status"], "ok", "{doctor}");
+    world.sandbox.file(
+        "deeper.json",
+        format!(r#"{{"state":"open","zz":[{deep}]}}"#),
+    );
+    let deeper = world.run(&[&head[..], &["--agent-vision-json", "deeper.json"]].concat());
+    deeper.refused("input_unreadable");
 }
