@@ -11,6 +11,7 @@ mod golden;
 mod house;
 mod kernel;
 mod lark;
+mod packet_forms;
 mod report_page;
 mod report_properties;
 mod schemas;

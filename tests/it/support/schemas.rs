@@ -41,19 +41,22 @@ fn read(path: &Path) -> (String, Validator) {
 
 /// Holds a packet against its schema; one that has none fails.
 pub(crate) fn check(packet: &Value) {
-    let name = name_of(packet).unwrap_or_else(|| panic!("no schema_version: {packet}"));
-    let validator = all()
-        .get(name)
-        .unwrap_or_else(|| panic!("schemas/{name}.json is missing"));
-    let faults: Vec<String> = validator
-        .iter_errors(packet)
-        .map(|fault| format!("{}: {fault}", fault.instance_path()))
-        .collect();
-    assert!(
-        faults.is_empty(),
-        "{name}: {}\n{packet:#}",
-        faults.join("\n")
-    );
+    let faults = faults(packet);
+    assert!(faults.is_empty(), "{}\n{packet:#}", faults.join("\n"));
+}
+
+/// Says where a packet differs from its schema.
+pub(crate) fn faults(packet: &Value) -> Vec<String> {
+    let Some(name) = name_of(packet) else {
+        return vec![format!("no schema_version: {packet}")];
+    };
+    let Some(validator) = all().get(name) else {
+        return vec![format!("schemas/{name}.json is missing")];
+    };
+    let faults = validator.iter_errors(packet);
+    faults
+        .map(|fault| format!("{name} {}: {fault}", fault.instance_path()))
+        .collect()
 }
 
 /// The complete decision is told by its mode: it carries no version on the wire.
