@@ -11,6 +11,7 @@ pub mod digest;
 pub mod error;
 pub mod event;
 pub mod extension;
+pub mod extension_scopes;
 pub mod goal;
 pub mod handoff;
 pub mod ids;

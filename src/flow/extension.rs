@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::contract::channel::outcome::ExternalWriteOutcome;
 use crate::contract::extension::{Entrypoint, ExtensionEntry, ExtensionState, Manifest};
+use crate::contract::extension_scopes::{self, ScopeGroup};
 use crate::flow::Mode;
 use crate::flow::place::Place;
 use crate::flow::store_code::store_code;
@@ -211,6 +212,8 @@ pub struct DoctorPacket {
     write_performed: bool,
     external_write_outcome: ExternalWriteOutcome,
     external_writes_performed: bool,
+    recommended_scopes: &'static [ScopeGroup],
+    scope_apply_url: Option<String>,
 }
 
 /// Verifies an installed extension; without execution it only says that a probe is needed.
@@ -263,5 +266,7 @@ fn doctor_packet(
         entrypoint_identity: probe.map(|probe| probe.identity),
         external_write_outcome: ExternalWriteOutcome::None,
         external_writes_performed: false,
+        recommended_scopes: extension_scopes::recommended(&entry.id),
+        scope_apply_url: extension_scopes::apply_url(&entry.id),
     }
 }
