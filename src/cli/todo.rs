@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::args::Global;
 use super::args::todo::{
-    IntentWord, LeaseArgs, LeaseProofArgs, OutcomeWord, RoleWord, StatusWord, TaskLeaseArgs,
+    IntentWord, LeaseProofArgs, OutcomeWord, RoleWord, SeenArgs, StatusWord, TaskLeaseArgs,
     TaskLeaseCommand, TodoAddArgs, TodoArgs, TodoCommand, TodoCompleteArgs, TodoUpdateArgs,
 };
 use super::emit::Reply;
@@ -262,64 +262,55 @@ pub(super) fn proof(args: &LeaseProofArgs) -> Option<LeaseProof> {
 }
 
 pub(super) fn lease(args: &TaskLeaseArgs, global: &Global) -> Reply {
-    let (args, action) = match &args.command {
+    let (command, holder, action) = match &args.command {
         TaskLeaseCommand::Inspect(at) => {
             return with_ports(global, "task-lease inspect", |ports| {
                 task_lease::inspect(ports, (&at.goal_id, &at.todo_id))
             });
         }
         TaskLeaseCommand::Acquire(args) => {
-            let ttl_seconds = args.ttl_seconds.unwrap_or(DEFAULT_TTL_SECONDS);
-            (
-                args,
-                Ok(Action::Acquire {
-                    ttl_seconds,
-                    write_scopes: args.write_scope.clone(),
-                }),
-            )
+            let action = Action::Acquire {
+                ttl_seconds: args.ttl_seconds.unwrap_or(DEFAULT_TTL_SECONDS),
+                write_scopes: args.write_scope.clone(),
+            };
+            ("task-lease acquire", &args.holder, Ok(action))
         }
-        TaskLeaseCommand::Renew(args) => (
-            args,
-            version(args).map(|version| Action::Renew {
+        TaskLeaseCommand::Renew(args) => {
+            let ttl_seconds = args.ttl_seconds;
+            let action = version(&args.seen).map(|version| Action::Renew {
                 version,
-                ttl_seconds: args.ttl_seconds,
-            }),
-        ),
-        TaskLeaseCommand::Release(args) => (
-            args,
-            version(args).map(|version| Action::Release { version }),
-        ),
-        TaskLeaseCommand::Transfer(args) => (args, transfer(args)),
+                ttl_seconds,
+            });
+            ("task-lease renew", &args.holder, action)
+        }
+        TaskLeaseCommand::Transfer(args) => {
+            let action = version(&args.seen).map(|version| Action::Transfer {
+                version,
+                to: args.new_owner.clone(),
+                key: args.new_idempotency_key.clone(),
+            });
+            ("task-lease transfer", &args.holder, action)
+        }
+        TaskLeaseCommand::Release(args) => {
+            let action = version(&args.seen).map(|version| Action::Release { version });
+            ("task-lease release", &args.holder, action)
+        }
     };
     match action {
-        Ok(action) => with_ports(global, "task-lease", |ports| {
-            let at = (&args.at.goal_id, &args.at.todo_id);
+        Ok(action) => with_ports(global, command, |ports| {
             task_lease::change(
-                (ports, Mode::of_dry_run(args.dry_run)),
-                at,
-                (&args.owner, &args.idempotency_key),
+                (ports, Mode::of_dry_run(holder.dry_run)),
+                (&holder.at.goal_id, &holder.at.todo_id),
+                (&holder.owner, &holder.idempotency_key),
                 &action,
             )
         }),
-        Err(refusal) => answer(Err(refusal), "task-lease"),
+        Err(refusal) => answer(Err(refusal), command),
     }
 }
 
-fn version(args: &LeaseArgs) -> Result<i64, Refusal> {
+fn version(seen: &SeenArgs) -> Result<i64, Refusal> {
     let text = "name the version of the lease with --expected-version; `loopx task-lease inspect` shows it";
-    args.expected_version
+    seen.expected_version
         .ok_or_else(|| Refusal::new(ErrorCode::VersionRequired, text))
-}
-
-fn transfer(args: &LeaseArgs) -> Result<Action, Refusal> {
-    let (Some(to), Some(key)) = (&args.new_owner, &args.new_idempotency_key) else {
-        return Err(misuse(
-            "a transfer needs --new-owner and --new-idempotency-key",
-        ));
-    };
-    Ok(Action::Transfer {
-        version: version(args)?,
-        to: to.clone(),
-        key: key.clone(),
-    })
 }

@@ -1,11 +1,14 @@
 //! Values of the command line, read once into types that cannot be wrong. A refused value is exit 2 before any state is read.
 
+use clap::builder::PossibleValuesParser;
+
 use crate::contract::goal::WaitingOn;
 use crate::contract::ids::{AgentId, GoalId, ReplanObligationId, TodoId, TurnInstanceId, TurnKey};
 use crate::contract::scope::DecisionScope;
 use crate::contract::text;
 use crate::contract::time::Timestamp;
 use crate::contract::todo::TASK_CLASSES;
+use crate::contract::todo_timing;
 
 type Parsed<T> = Result<T, String>;
 
@@ -53,16 +56,36 @@ pub(super) fn instant(word: &str) -> Parsed<String> {
     })
 }
 
-pub(super) fn priority(word: &str) -> Parsed<String> {
-    one_of(word, &["P0", "P1", "P2", "P3", "P4"])
+pub(super) fn priority() -> PossibleValuesParser {
+    PossibleValuesParser::new(["P0", "P1", "P2", "P3", "P4"])
 }
 
-pub(super) fn task_class(word: &str) -> Parsed<String> {
-    one_of(word, &TASK_CLASSES)
+pub(super) fn task_class() -> PossibleValuesParser {
+    PossibleValuesParser::new(TASK_CLASSES)
 }
 
-pub(super) fn waiting_on(word: &str) -> Parsed<String> {
-    one_of(word, &WaitingOn::WORDS)
+/// The conditions a todo waits for: instants and todos, with commas between them.
+pub(super) fn resume_when(word: &str) -> Parsed<String> {
+    let trimmed = words(word)?;
+    if todo_timing::are_conditions(&trimmed) {
+        Ok(trimmed)
+    } else {
+        Err("must be instants or todo ids with commas between them, such as 2026-09-18T09:00:00Z or todo_a2a97e2e1385".to_owned())
+    }
+}
+
+/// How often a monitor is due: a word, a number with m, h, d or w, or an ISO 8601 duration.
+pub(super) fn cadence(word: &str) -> Parsed<String> {
+    let trimmed = text::trim(word);
+    if todo_timing::is_cadence(trimmed) {
+        Ok(trimmed.to_owned())
+    } else {
+        Err("must be hourly, daily, weekly or monthly, a number with m, h, d or w such as 30m, or a duration such as P1D".to_owned())
+    }
+}
+
+pub(super) fn waiting_on() -> PossibleValuesParser {
+    PossibleValuesParser::new(WaitingOn::WORDS)
 }
 
 pub(super) fn words(word: &str) -> Parsed<String> {
@@ -111,13 +134,5 @@ pub(super) fn positive(word: &str) -> Parsed<serde_json::Number> {
     match number.as_str().parse::<f64>() {
         Ok(float) if float > 0.0 => Ok(number),
         _ => Err("must be above zero".to_owned()),
-    }
-}
-
-fn one_of(word: &str, allowed: &[&str]) -> Parsed<String> {
-    if allowed.contains(&word) {
-        Ok(word.to_owned())
-    } else {
-        Err(format!("must be one of {}", allowed.join(", ")))
     }
 }

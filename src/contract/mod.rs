@@ -29,6 +29,7 @@ pub mod settlement;
 pub mod text;
 pub mod time;
 pub mod todo;
+pub mod todo_timing;
 pub mod turn;
 pub mod vision;
 pub mod web_address;

@@ -238,6 +238,20 @@ impl Todo {
         self.claimed_by() == Some(agent.as_str())
     }
 
+    /// True when neither a binding nor an exclusion keeps it from an agent.
+    pub fn may_go_to(&self, agent: &str) -> bool {
+        let is_bound_elsewhere = self.text("bound_agent").is_some_and(|bound| bound != agent);
+        !is_bound_elsewhere && !self.list("excluded_agents").contains(&agent)
+    }
+
+    /// True for a gate that names nothing it would hold up.
+    pub fn is_gate_without_target(&self) -> bool {
+        let has_target = self.flag("global_gate")
+            || self.text("blocks_agent").is_some()
+            || self.text("decision_scope").is_some();
+        self.is_user_gate() && !has_target
+    }
+
     /// True when it was put away.
     pub fn is_archived(&self) -> bool {
         self.text("archive_state") == Some("archived")

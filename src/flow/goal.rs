@@ -9,10 +9,11 @@ use super::registry_edit::{self, Change, Edited};
 use crate::contract::digest;
 use crate::contract::error::ErrorCode;
 use crate::contract::event::EventDraft;
-use crate::contract::goal::{self, Goal, NewGoal};
+use crate::contract::goal::{self, Goal, NewGoal, WaitingOn};
 use crate::contract::ids::{AgentId, GoalId};
 use crate::contract::packet::Refusal;
 use crate::contract::parse::Label;
+use crate::kernel::quota::snapshot::shell_line;
 use crate::store::document::registry::{self, Registry};
 use crate::store::lock::{self, Held};
 use crate::store::state::Store;
@@ -217,6 +218,13 @@ pub fn configure(
     let mut packet = edit_packet("loopx_goal_configuration_v0", mode, id, &edited);
     packet["waiting_on"] = json!(edited.after.text("waiting_on"));
     packet["allowed_slots"] = json!(edited.after.quota.allowed_slots());
+    if edited.after.waiting_on == WaitingOn::Unnamed {
+        // Spec 6.2: only `codex` lets a goal work; a goal that names nobody waits.
+        let goal = shell_line(&[id.to_string()]);
+        packet["next_step"] = json!(format!(
+            "nobody is named, so the goal waits; `loopx configure-goal --goal-id {goal} --waiting-on codex --execute` lets agents work again"
+        ));
+    }
     Ok(packet)
 }
 

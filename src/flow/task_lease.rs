@@ -12,6 +12,7 @@ use crate::contract::ids::{AgentId, GoalId, TodoId};
 use crate::contract::lease::Lease;
 use crate::contract::todo::Status;
 use crate::kernel::lease::{self, Acquire, Proof, Stored};
+use crate::kernel::todo::require_meant_for;
 use crate::store::rows::Rows;
 
 /// What is asked for.
@@ -136,6 +137,7 @@ fn decide(
             if todo.status() == Status::Done || todo.is_archived() {
                 return Err(crate::kernel::todo::not_open(&todo));
             }
+            require_meant_for(&todo, holder.0)?;
             let asked = Acquire {
                 goal: at.0,
                 todo: at.1,
@@ -155,6 +157,7 @@ fn decide(
             true,
         )),
         Action::Transfer { version, to, key } => {
+            require_meant_for(&todo, to)?;
             let epoch = rows.lease_key_epoch(at.0, at.1, key)?;
             Ok((
                 lease::transfer(stored.as_ref(), &proof(*version), (to, key), epoch)?,

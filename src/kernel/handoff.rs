@@ -139,6 +139,7 @@ pub fn adopt(
             "a live lease covers this todo; release or transfer it with `loopx task-lease` first";
         return Err(Refusal::new(ErrorCode::ContinuationLeaseUnsupported, text));
     }
+    super::todo::require_meant_for(todo, target)?;
     let mut moved = todo.clone();
     moved.set("claimed_by", Value::String(target.to_string()));
     super::todo::touch(&mut moved, Some(actor), now);

@@ -69,10 +69,10 @@ pub(in crate::cli) struct ConfigureGoalArgs {
     /// A fixed number of slots, or `default` for the share
     #[arg(long, value_name = "N|default", allow_hyphen_values = true, value_parser = slots)]
     pub(in crate::cli) quota_allowed_slots: Option<Slots>,
-    /// Whom the goal waits for
-    #[arg(long, value_parser = values::waiting_on, conflicts_with = "clear_waiting_on")]
+    /// Whom the goal waits for; `codex` lets agents work
+    #[arg(long, value_parser = values::waiting_on(), conflicts_with = "clear_waiting_on")]
     pub(in crate::cli) waiting_on: Option<String>,
-    /// Wait for nobody in particular
+    /// Name nobody: the goal waits until `--waiting-on codex`
     #[arg(long)]
     pub(in crate::cli) clear_waiting_on: bool,
     /// Health: `high` blocks the goal

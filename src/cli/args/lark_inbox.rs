@@ -151,7 +151,7 @@ pub(crate) struct ExecuteFlag {
 pub(crate) struct DrainArgs {
     #[command(flatten)]
     pub(crate) context: ContextFlags,
-    /// How many messages at most, 1 to 100
+    /// How many messages at most; less than 1 counts as 1, more than 100 as 100
     #[arg(
         long,
         default_value_t = 20,

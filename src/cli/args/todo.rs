@@ -79,10 +79,10 @@ pub(in crate::cli) struct TodoAddArgs {
     #[arg(long, value_parser = values::words)]
     pub(in crate::cli) text: String,
     /// P0 to P4; without one it comes last
-    #[arg(long, value_parser = values::priority)]
+    #[arg(long, value_parser = values::priority())]
     pub(in crate::cli) priority: Option<String>,
     /// What kind of todo it is
-    #[arg(long, value_parser = values::task_class)]
+    #[arg(long, value_parser = values::task_class())]
     pub(in crate::cli) task_class: Option<String>,
     /// What it does
     #[arg(long, value_parser = values::words)]
@@ -96,13 +96,13 @@ pub(in crate::cli) struct TodoAddArgs {
     /// An agent that may not take it; may repeat
     #[arg(long, value_parser = values::agent_id)]
     pub(in crate::cli) exclude_agent: Vec<AgentId>,
-    /// A gate: the agent it holds up
+    /// A user gate: the agent it holds up
     #[arg(long, value_parser = values::agent_id)]
     pub(in crate::cli) blocks_agent: Option<AgentId>,
-    /// A gate: it holds up everybody
+    /// A user gate: it holds up everybody
     #[arg(long)]
     pub(in crate::cli) global_gate: bool,
-    /// A gate: the scope it decides
+    /// A user gate: the scope it decides
     #[arg(long, value_parser = values::scope)]
     pub(in crate::cli) decision_scope: Option<String>,
     /// A scope that must be decided first; may repeat
@@ -115,13 +115,13 @@ pub(in crate::cli) struct TodoAddArgs {
     #[arg(long, value_parser = values::words)]
     pub(in crate::cli) required_write_scope: Vec<String>,
     /// Wait for an instant or a done todo; several with commas
-    #[arg(long, value_parser = values::words)]
+    #[arg(long, value_parser = values::resume_when)]
     pub(in crate::cli) resume_when: Option<String>,
     /// A monitor: when it is due next
     #[arg(long, value_parser = values::instant)]
     pub(in crate::cli) next_due_at: Option<String>,
-    /// A monitor: how often it is due
-    #[arg(long, value_parser = values::words)]
+    /// A monitor: how often it is due, such as `hourly`, `daily`, `30m`, `6h`, `P1D`
+    #[arg(long, value_parser = values::cadence)]
     pub(in crate::cli) cadence: Option<String>,
     /// A monitor: what it looks at
     #[arg(long, value_parser = values::words)]
@@ -203,7 +203,7 @@ pub(in crate::cli) struct TodoUpdateArgs {
     #[arg(long, value_parser = values::words)]
     pub(in crate::cli) text: Option<String>,
     /// P0 to P4
-    #[arg(long, value_parser = values::priority)]
+    #[arg(long, value_parser = values::priority())]
     pub(in crate::cli) priority: Option<String>,
     /// Where it stands; `blocked` needs a reason
     #[arg(long, value_enum)]
@@ -220,8 +220,8 @@ pub(in crate::cli) struct TodoUpdateArgs {
     /// A scope that must be decided first; may repeat, replaces the list
     #[arg(long, value_parser = values::scope)]
     pub(in crate::cli) required_decision_scope: Vec<String>,
-    /// Wait for an instant or a done todo
-    #[arg(long, value_parser = values::words)]
+    /// Wait for an instant or a done todo; several with commas
+    #[arg(long, value_parser = values::resume_when)]
     pub(in crate::cli) resume_when: Option<String>,
     /// A monitor: when it is due next
     #[arg(long, value_parser = values::instant)]
@@ -339,22 +339,22 @@ pub(in crate::cli) enum TaskLeaseCommand {
     #[command(
         after_help = "Example: loopx task-lease acquire --goal-id demo-goal --todo-id todo_a2a97e2e1385 --owner lane-a --idempotency-key key-1"
     )]
-    Acquire(LeaseArgs),
+    Acquire(AcquireArgs),
     /// Make a lease last longer
     #[command(
         after_help = "Example: loopx task-lease renew --goal-id demo-goal --todo-id todo_a2a97e2e1385 --owner lane-a --idempotency-key key-1 --expected-version 1"
     )]
-    Renew(LeaseArgs),
+    Renew(RenewArgs),
     /// Give a lease to another owner
     #[command(
         after_help = "Example: loopx task-lease transfer --goal-id demo-goal --todo-id todo_a2a97e2e1385 --owner lane-a --idempotency-key key-1 --new-owner lane-b --new-idempotency-key key-2 --expected-version 2"
     )]
-    Transfer(LeaseArgs),
+    Transfer(TransferArgs),
     /// End a lease
     #[command(
         after_help = "Example: loopx task-lease release --goal-id demo-goal --todo-id todo_a2a97e2e1385 --owner lane-b --idempotency-key key-2 --expected-version 3"
     )]
-    Release(LeaseArgs),
+    Release(ReleaseArgs),
     /// Show the lease of a todo
     #[command(
         after_help = "Example: loopx task-lease inspect --goal-id demo-goal --todo-id todo_a2a97e2e1385"
@@ -362,9 +362,9 @@ pub(in crate::cli) enum TaskLeaseCommand {
     Inspect(OneTodoArgs),
 }
 
-// Arguments of a change of a lease.
+// Whose lease of which todo is changed.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct LeaseArgs {
+pub(in crate::cli) struct HolderArgs {
     #[command(flatten)]
     pub(in crate::cli) at: OneTodoArgs,
     /// The holder
@@ -373,22 +373,64 @@ pub(in crate::cli) struct LeaseArgs {
     /// The holder's key
     #[arg(long, value_parser = values::key)]
     pub(in crate::cli) idempotency_key: String,
-    /// Transfer: the new owner
-    #[arg(long, value_parser = values::agent_id)]
-    pub(in crate::cli) new_owner: Option<AgentId>,
-    /// Transfer: the new owner's key
-    #[arg(long, value_parser = values::key)]
-    pub(in crate::cli) new_idempotency_key: Option<String>,
+    /// Only say what would happen
+    #[arg(long)]
+    pub(in crate::cli) dry_run: bool,
+}
+
+// The version of the lease a change is meant for.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct SeenArgs {
+    /// The version seen; `task-lease inspect` shows it
+    #[arg(long)]
+    pub(in crate::cli) expected_version: Option<i64>,
+}
+
+// Arguments of `loopx task-lease acquire`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct AcquireArgs {
+    #[command(flatten)]
+    pub(in crate::cli) holder: HolderArgs,
     /// How long, 1 to 86400 seconds; default 2700
     #[arg(long, value_parser = clap::value_parser!(i64).range(1..=86_400))]
     pub(in crate::cli) ttl_seconds: Option<i64>,
     /// A path it covers; may repeat
     #[arg(long, value_parser = values::words)]
     pub(in crate::cli) write_scope: Vec<String>,
-    /// The version seen; needed for every change but the first
-    #[arg(long)]
-    pub(in crate::cli) expected_version: Option<i64>,
-    /// Only say what would happen
-    #[arg(long)]
-    pub(in crate::cli) dry_run: bool,
+}
+
+// Arguments of `loopx task-lease renew`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct RenewArgs {
+    #[command(flatten)]
+    pub(in crate::cli) holder: HolderArgs,
+    #[command(flatten)]
+    pub(in crate::cli) seen: SeenArgs,
+    /// How long from now, 1 to 86400 seconds; default: the time it was acquired for
+    #[arg(long, value_parser = clap::value_parser!(i64).range(1..=86_400))]
+    pub(in crate::cli) ttl_seconds: Option<i64>,
+}
+
+// Arguments of `loopx task-lease transfer`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct TransferArgs {
+    #[command(flatten)]
+    pub(in crate::cli) holder: HolderArgs,
+    #[command(flatten)]
+    pub(in crate::cli) seen: SeenArgs,
+    /// The new owner
+    #[arg(long, value_parser = values::agent_id)]
+    pub(in crate::cli) new_owner: AgentId,
+    /// The new owner's key
+    #[arg(long, value_parser = values::key)]
+    pub(in crate::cli) new_idempotency_key: String,
+}
+
+// Arguments of `loopx task-lease release`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ReleaseArgs {
+    #[command(flatten)]
+    pub(in crate::cli) holder: HolderArgs,
+    #[command(flatten)]
+    pub(in crate::cli) seen: SeenArgs,
 }

@@ -10,6 +10,7 @@ use crate::contract::todo::{Role, Todo};
 use crate::flow::mode::Mode;
 use crate::flow::open::{self, Answer, Place};
 use crate::flow::ports::Ports;
+use crate::kernel::todo as rules;
 use crate::store::StoreError;
 use crate::store::rows::Head;
 
@@ -37,24 +38,20 @@ pub fn add(ports: &Ports, mode: Mode, id: &GoalId, new: &NewTodo) -> Answer {
             todo.set(name, value.clone());
         }
         todo.set("updated_at", json!(ports.now));
+        rules::check_new(todo)
     };
     if mode.is_preview() {
         let head = head_of(&place)?;
         let mut todo = Todo::new(preview_id(&place, new)?, new.role, &new.words);
-        fill(&mut todo);
-        return Ok(packet(
-            ("loopx_todo_add_v0", mode),
-            &todo,
-            true,
-            &revision_text(head.as_ref()),
-        ));
+        fill(&mut todo)?;
+        return Ok(added(mode, &todo, &revision_text(head.as_ref())));
     }
     let mut writer = place.writer(ports)?;
     let mut tx = place.begin(ports, &mut writer)?;
     let words = crate::contract::text::collapse(&new.words);
     let (todo_id, seq) = tx.new_todo_id(new.role, &words)?;
     let mut todo = Todo::new(todo_id, new.role, &new.words);
-    fill(&mut todo);
+    fill(&mut todo)?;
     tx.insert_todo(&todo, seq)?;
     let draft = EventDraft::new("todo_add", "todo added")
         .status("open")
@@ -66,12 +63,18 @@ pub fn add(ports: &Ports, mode: Mode, id: &GoalId, new: &NewTodo) -> Answer {
     )?;
     let head = tx.commit()?;
     writer.bring_up_exports(id, ports.now);
-    Ok(packet(
-        ("loopx_todo_add_v0", mode),
-        &todo,
-        true,
-        &head.provider_revision(),
-    ))
+    Ok(added(mode, &todo, &head.provider_revision()))
+}
+
+/// What an addition answers: a gate that holds nothing up says how one is made that does.
+fn added(mode: Mode, todo: &Todo, revision: &str) -> Value {
+    let mut packet = packet(("loopx_todo_add_v0", mode), todo, true, revision);
+    if todo.is_gate_without_target() {
+        packet["next_step"] = json!(
+            "this gate asks the user and holds no work up; a gate that does is added with --decision-scope, --blocks-agent or --global-gate"
+        );
+    }
+    packet
 }
 
 /// The id the next todo of these words would get.

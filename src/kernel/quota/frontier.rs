@@ -4,6 +4,7 @@ use super::snapshot::{Question, Snapshot};
 use crate::contract::ids::TodoId;
 use crate::contract::time::Timestamp;
 use crate::contract::todo::{Status, Todo};
+use crate::contract::todo_timing::{Condition, conditions};
 
 /// What keeps a todo from being taken now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,15 +146,15 @@ fn owner_hold(snapshot: &Snapshot, question: &Question, todo: &Todo) -> Option<H
             Hold::Orphaned
         });
     }
-    let is_bound_elsewhere = todo
-        .text("bound_agent")
-        .is_some_and(|bound| Some(bound) != agent);
-    let is_excluded = agent.is_some_and(|agent| todo.list("excluded_agents").contains(&agent));
+    let is_kept_away = match agent {
+        Some(agent) => !todo.may_go_to(agent),
+        None => todo.text("bound_agent").is_some(),
+    };
     let is_leased = snapshot
         .leases
         .get(todo.id())
         .is_some_and(|lease| lease.is_live(question.now) && Some(lease.owner.as_str()) != agent);
-    (is_bound_elsewhere || is_excluded || is_leased).then_some(Hold::Foreign)
+    (is_kept_away || is_leased).then_some(Hold::Foreign)
 }
 
 /// The gates nobody has decided yet.
@@ -215,35 +216,19 @@ pub fn missing_capabilities<'a>(
 
 /// The todos a condition names.
 pub fn awaited_todos(todo: &Todo) -> Vec<TodoId> {
-    conditions(todo)
-        .filter_map(|condition| TodoId::new(bare(condition)))
-        .collect()
-}
-
-fn conditions(todo: &Todo) -> impl Iterator<Item = &str> {
-    let text = todo.text("resume_when").unwrap_or("");
-    text.split(',')
-        .map(str::trim)
-        .filter(|condition| !condition.is_empty())
-}
-
-fn bare(condition: &str) -> &str {
-    ["todo_done:", "todo:", "after:", "time:"]
-        .iter()
-        .find_map(|prefix| condition.strip_prefix(prefix))
-        .unwrap_or(condition)
+    let all = conditions(todo.text("resume_when").unwrap_or(""));
+    all.filter_map(|condition| match condition {
+        Condition::Done(id) => Some(id),
+        _ => None,
+    })
+    .collect()
 }
 
 /// True when every condition holds: a todo is done, an instant has come. Any other words wait for a change of the todo.
 fn resume_met(snapshot: &Snapshot, todo: &Todo, now: Timestamp) -> bool {
-    conditions(todo).all(|condition| {
-        let condition = bare(condition);
-        if let Some(instant) = Timestamp::parse(condition) {
-            return instant <= now;
-        }
-        let Some(id) = TodoId::new(condition) else {
-            return false;
-        };
-        snapshot.awaited.get(&id) == Some(&Status::Done)
+    conditions(todo.text("resume_when").unwrap_or("")).all(|condition| match condition {
+        Condition::Instant(instant) => instant <= now,
+        Condition::Done(id) => snapshot.awaited.get(&id) == Some(&Status::Done),
+        Condition::Unknown => false,
     })
 }

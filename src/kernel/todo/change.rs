@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Outcome;
 use super::complete::{Continuation, set_continuation};
-use super::rules::{gate_decision_required, not_open, require_others, touch};
+use super::rules::{gate_decision_required, not_open, require_meant_for, require_others, touch};
 use crate::contract::error::ErrorCode;
 use crate::contract::ids::{AgentId, TodoId};
 use crate::contract::packet::Refusal;
@@ -28,6 +28,7 @@ pub fn claim(
             Err(Refusal::new(ErrorCode::ClaimOwnerMismatch, text).with("claimed_by", current))
         }
         None => {
+            require_meant_for(todo, owner)?;
             let mut taken = todo.clone();
             taken.set("claimed_by", json!(owner));
             touch(&mut taken, Some(actor), now);
@@ -107,9 +108,13 @@ fn check_update(todo: &Todo, asked: &Update) -> Outcome<()> {
     {
         return Err(not_open(todo));
     }
+    let moves = asked.clear_claim || asked.status.is_some();
+    if let Some(agent) = asked.agent.as_ref().filter(|_| moves) {
+        require_meant_for(todo, agent)?;
+    }
     if let (Some(agent), Some(owner)) = (&asked.agent, todo.claimed_by())
         && owner != agent.as_str()
-        && (asked.clear_claim || asked.status.is_some())
+        && moves
     {
         let text = "another agent owns this todo; only its owner changes where it stands";
         return Err(Refusal::new(ErrorCode::ClaimOwnerMismatch, text).with("claimed_by", owner));

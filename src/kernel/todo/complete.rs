@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Outcome;
-use super::rules::{gate_decision_required, not_open, require_others, touch};
+use super::rules::{gate_decision_required, not_open, require_meant_for, require_others, touch};
 use crate::contract::error::ErrorCode;
 use crate::contract::ids::{AgentId, TodoId, TurnInstanceId};
 use crate::contract::packet::Refusal;
@@ -100,6 +100,7 @@ pub fn complete(todo: &Todo, asked: &Completion<'_>) -> Outcome<Option<Todo>> {
         let text = "another agent owns this todo; only its owner completes it";
         return Err(Refusal::new(ErrorCode::ClaimOwnerMismatch, text).with("claimed_by", owner));
     }
+    require_meant_for(todo, asked.agent)?;
     let mut done = todo.clone();
     if done.claimed_by().is_none() {
         done.set("claimed_by", json!(asked.agent));

@@ -7,7 +7,7 @@ use crate::contract::error::ErrorCode;
 use crate::contract::ids::{AgentId, TodoId};
 use crate::contract::packet::Refusal;
 use crate::contract::time::Timestamp;
-use crate::contract::todo::Todo;
+use crate::contract::todo::{Role, Todo};
 
 /// Refuses a todo that would follow itself.
 pub(super) fn require_others(todo: &Todo, successors: &[TodoId]) -> Outcome<()> {
@@ -16,6 +16,38 @@ pub(super) fn require_others(todo: &Todo, successors: &[TodoId]) -> Outcome<()> 
         return Err(Refusal::new(ErrorCode::InvalidArguments, text));
     }
     Ok(())
+}
+
+/// Refuses an agent the todo is not for: it is bound to another one, or shuts this one out.
+pub fn require_meant_for(todo: &Todo, agent: &AgentId) -> Outcome<()> {
+    if todo.may_go_to(agent.as_str()) {
+        return Ok(());
+    }
+    let text = "this todo is bound to another agent or excludes this one; let an agent it is meant for take it";
+    let refusal = Refusal::new(ErrorCode::ClaimOwnerMismatch, text);
+    Err(match todo.text("bound_agent") {
+        Some(bound) => refusal.with("bound_agent", bound),
+        None => refusal,
+    })
+}
+
+/// Completes and checks a new record: what only a gate can do makes it one, and an owner has to be an agent it is meant for.
+pub fn check_new(todo: &mut Todo) -> Outcome<()> {
+    let is_gate_like = todo.flag("global_gate") || todo.text("blocks_agent").is_some();
+    if is_gate_like && todo.role() == Role::User && todo.task_class().is_none() {
+        todo.set("task_class", json!("user_gate"));
+    }
+    if is_gate_like && !todo.is_user_gate() {
+        let text = "--global-gate and --blocks-agent hold work up on a user gate alone; add it with --role user --task-class user_gate";
+        return Err(Refusal::new(ErrorCode::InvalidArguments, text));
+    }
+    match todo.claimed_by() {
+        Some(owner) if !todo.may_go_to(owner) => {
+            let text = "--claimed-by names an agent that --bound-agent or --exclude-agent keeps away; leave one of them out";
+            Err(Refusal::new(ErrorCode::InvalidArguments, text))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Notes who changed a record and when.

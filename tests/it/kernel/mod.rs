@@ -13,5 +13,6 @@ mod race;
 mod refresh;
 mod registry;
 mod scenes;
+mod todos;
 mod turns;
 mod worked;
