@@ -97,7 +97,7 @@ fn drafts(
     let effect = identity.effect_id();
     let before = tx
         .rows()
-        .vision_before(&identity.goal, &identity.agent, run.generated_at)?;
+        .vision_before(&identity.goal, &identity.agent, run.seq)?;
     let written = tx.rows().vision_of_run(
         &identity.goal,
         &identity.agent,

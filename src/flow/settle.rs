@@ -238,6 +238,17 @@ pub fn spend_in(
     append_spend(tx, asked, writeback, window)
 }
 
+/// The closeout of a Turn whose admitted mode does not spend.
+pub fn free_closeout(
+    rows: Rows<'_>,
+    identity: &SettlementIdentity,
+) -> Answer<Option<&'static str>> {
+    let is_spendable = rows
+        .admission(&identity.goal, &identity.agent, &identity.instance)?
+        .is_none_or(|admission| admission.is_spendable);
+    Ok((!is_spendable).then_some("non_spendable_mode_no_spend"))
+}
+
 /// Gives a debit that lost its event a new one; nothing is spent.
 pub fn put_back_spend_event(tx: &mut GoalTx<'_>, asked: &SpendAsk<'_>) -> Answer<()> {
     let effect = asked.identity.effect_id();
@@ -343,11 +354,13 @@ pub fn require_own_effect(tx: &GoalTx<'_>, identity: &SettlementIdentity) -> Ans
     if !tx.is_foreign_effect(identity)? {
         return Ok(());
     }
+    Err(foreign_effect())
+}
+
+/// The refusal of a Turn whose effect id stands for another goal or agent.
+pub fn foreign_effect() -> Refusal {
     let text = "goal, agent and todo of this Turn join to an identity another goal uses; use a fresh instance id";
-    Err(Refusal::new(
-        ErrorCode::HeartbeatReceiptIdentityConflict,
-        text,
-    ))
+    Refusal::new(ErrorCode::HeartbeatReceiptIdentityConflict, text)
 }
 
 /// Refuses to run a host for a Turn whose writeback somebody else committed: its result could not be kept.

@@ -75,13 +75,13 @@ pub(super) fn append(
         Some(identity) if is_written_back(tx.rows(), asked, identity)? => None,
         _ => {
             check_spendable(tx.rows(), asked)?;
-            let gap = asked.identity.is_some() && content.outcome.as_deref() == Some("outcome_gap");
+            let closeout = closeout_kind(tx.rows(), asked.identity.as_ref(), &content)?;
             let ask = Ask {
                 identity: asked.identity.as_ref(),
                 agent: asked.agent.as_ref(),
                 content: &content,
                 completion: None,
-                closeout_kind: gap.then_some(BLOCKED_CLOSEOUT),
+                closeout_kind: closeout,
                 more: Map::new(),
             };
             Some(writeback::write_back(&mut tx, place, question, &ask)?)
@@ -136,6 +136,22 @@ fn check_spendable(rows: Rows<'_>, asked: &Refresh) -> Answer<()> {
     let text = "the admitted mode does not spend and nothing was written; leave --settle-turn out";
     let refusal = Refusal::new(ErrorCode::SettleTurnNotSpendable, text);
     Err(settle::failed(refusal, "quota_spend"))
+}
+
+/// How a writeback ends its Turn when nothing is owed for it: one price for a mode, in whichever
+/// order the writeback and the spend are asked for.
+fn closeout_kind(
+    rows: Rows<'_>,
+    identity: Option<&SettlementIdentity>,
+    content: &Content,
+) -> Answer<Option<&'static str>> {
+    let Some(identity) = identity else {
+        return Ok(None);
+    };
+    if content.outcome.as_deref() == Some("outcome_gap") {
+        return Ok(Some(BLOCKED_CLOSEOUT));
+    }
+    settle::free_closeout(rows, identity)
 }
 
 fn body(written: &Written) -> Map<String, Value> {
@@ -223,6 +239,9 @@ pub(super) fn replay(
     let mut done = stored(writer.rows(), asked, identity)?;
     let steps = settle::steps(writer.rows(), identity)?;
     let pays = asked.pays() && (steps.spend.is_none() || steps.spend_lacks_event);
+    if pays {
+        check_spendable(writer.rows(), asked)?;
+    }
     if pays || steps.writeback_lacks_event {
         let mut tx = place.begin(ports, &mut writer)?;
         done.repaired = receipt_repair::writeback(&mut tx, (&*place, question), identity)?;

@@ -6,7 +6,6 @@ use super::asked::{Refresh, VisionInput};
 use crate::contract::error::ErrorCode;
 use crate::contract::packet::Refusal;
 use crate::contract::settlement::SettlementIdentity;
-use crate::contract::time::Timestamp;
 use crate::contract::todo::Status;
 use crate::contract::vision::Vision;
 use crate::flow::open::{Answer, Place};
@@ -89,11 +88,8 @@ pub(super) fn recovery(
         .as_ref()
         .and_then(|run| run.body.get("vision_checkpoint"))
         .and_then(|checkpoint| checkpoint.get("decision"));
-    let latest = rows.vision(&identity.goal, &identity.agent)?;
-    let instant = |text: &str| Timestamp::parse(text);
-    let written = instant(&writeback.run_generated_at);
     let has_later_vision =
-        latest.is_some_and(|vision| vision.generated_at().and_then(instant) > written);
+        rows.has_vision_after(&identity.goal, &identity.agent, writeback.run_seq)?;
     let committed = Committed {
         mutation_digest: &writeback.mutation_digest,
         vision_digest: writeback.vision_digest.as_deref(),

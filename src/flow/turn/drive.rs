@@ -227,10 +227,7 @@ fn write_back_in(
     (content, result): (&Content, &serde_json::Map<String, Value>),
 ) -> Answer<Value> {
     let completion = steps::completion(tx.rows(), identity, result)?;
-    let is_spendable = tx
-        .rows()
-        .admission(&identity.goal, &identity.agent, &identity.instance)?
-        .is_none_or(|admission| admission.is_spendable);
+    let closeout = settle::free_closeout(tx.rows(), identity)?;
     let mut more = serde_json::Map::new();
     more.insert(
         "effect_ref".to_owned(),
@@ -244,7 +241,7 @@ fn write_back_in(
         agent: Some(&identity.agent),
         content,
         completion: completion.as_ref().map(|(now, _)| now.clone()),
-        closeout_kind: (!is_spendable).then_some("non_spendable_mode_no_spend"),
+        closeout_kind: closeout,
         more,
     };
     let written = writeback::write_back(tx, place, question, &ask)?;
@@ -253,7 +250,7 @@ fn write_back_in(
         "effect_id": identity.effect_id(),
         "effect_ref": identity.effect_ref("durable_writeback"),
         "run_generated_at": written.run.generated_at,
-        "spend_owed": is_spendable,
+        "spend_owed": closeout.is_none(),
     });
     if let Some((_, later)) = completion {
         record["terminal_closeout_owed"] = json!(later);

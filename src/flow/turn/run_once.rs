@@ -94,6 +94,9 @@ fn first(
         && let Some(row) = reader.rows().turn_of_effect(&identity.effect_id())?
         && let Some(stored) = TurnKey::new(row.turn_key)
     {
+        if row.goal_id != place.goal.id.as_str() || row.agent_id != agent.as_str() {
+            return Err(refuse(settle::foreign_effect(), None));
+        }
         drop(reader);
         return resume((ports, place), agent, lane, (asked, &stored));
     }

@@ -55,27 +55,30 @@ impl Rows<'_> {
         self.one_vision(sql, params![goal.as_str(), agent.as_str(), generated_at])
     }
 
-    /// The newest vision an agent had before an instant, open or not.
+    /// The newest vision an agent had before a run, open or not. Order is that of appending, never of time.
     pub fn vision_before(
         &self,
         goal: &GoalId,
         agent: &AgentId,
-        instant: Timestamp,
+        run_seq: i64,
     ) -> Result<Option<Vision>, StoreError> {
-        let sql =
-            "SELECT body_json FROM visions WHERE goal_id=?1 AND agent_id=?2 ORDER BY revision DESC";
-        let mut statement = self.0.prepare(sql)?;
-        let rows = statement.query_map(params![goal.as_str(), agent.as_str()], |row| {
-            row.get::<_, String>(0)
-        })?;
-        for text in rows {
-            let vision = Vision::stored(object(&text?)?);
-            let at = vision.generated_at().and_then(Timestamp::parse);
-            if at.is_some_and(|at| at < instant) {
-                return Ok(Some(vision));
-            }
-        }
-        Ok(None)
+        let sql = "SELECT visions.body_json FROM visions JOIN runs ON runs.goal_id=visions.goal_id AND runs.generated_at=visions.generated_at
+                     WHERE visions.goal_id=?1 AND visions.agent_id=?2 AND runs.seq<?3 ORDER BY visions.revision DESC LIMIT 1";
+        self.one_vision(sql, params![goal.as_str(), agent.as_str(), run_seq])
+    }
+
+    /// True when an agent wrote a vision after a run. Order is that of appending, never of time.
+    pub fn has_vision_after(
+        &self,
+        goal: &GoalId,
+        agent: &AgentId,
+        run_seq: i64,
+    ) -> Result<bool, StoreError> {
+        let sql = "SELECT COALESCE(MAX(runs.seq),0)>?3 FROM runs JOIN
+                     (SELECT generated_at FROM visions WHERE goal_id=?1 AND agent_id=?2 ORDER BY revision DESC LIMIT 1) latest
+                     ON runs.generated_at=latest.generated_at WHERE runs.goal_id=?1";
+        let with = params![goal.as_str(), agent.as_str(), run_seq];
+        Ok(self.0.query_row(sql, with, |row| row.get(0))?)
     }
 
     /// True when the current vision of any agent is open.

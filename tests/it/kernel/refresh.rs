@@ -288,3 +288,68 @@ fn a_pipe_nobody_writes_to_ends_the_command_and_one_that_is_written_to_is_read()
     assert_eq!(refresh().packet()["agent_vision"]["state"], "open");
     writer.join().expect("a writer").expect("was read");
 }
+
+#[test]
+fn a_mode_that_does_not_spend_has_one_price_in_whichever_order_it_is_asked_for() {
+    let world = World::new();
+    let todo = world.todo("fetch", &["--required-capability", "network"]);
+    let decision = world.decide(&["--turn-instance-id", "turn-1", "--todo-id", &todo]);
+    assert_eq!(decision["effective_action"], "capability_bridge_repair");
+    let settle = || world.refresh(&todo, "turn-1", &["--settle-turn"]);
+    settle().refused("settle_turn_not_spendable");
+    let plain = world.refresh(&todo, "turn-1", &[]).packet();
+    assert_eq!(plain["settlement_progress"]["state"], "settled", "{plain}");
+    assert_eq!(
+        plain["settlement_progress"]["closeout_kind"],
+        "non_spendable_mode_no_spend"
+    );
+    settle().refused("settle_turn_not_spendable");
+    world.spend(&todo, "turn-1").refused("quota_spend_rejected");
+    assert_eq!(world.spent(), 0);
+}
+
+#[test]
+fn a_later_vision_supersedes_a_checkpoint_though_the_clock_went_back() {
+    let (world, todo) = admitted();
+    let write = |hour: &str, summary: &str| {
+        let vision =
+            format!(r#"{{"state":"open","vision_patch":{{"vision_summary":"{summary}"}}}}"#);
+        world.sandbox.file("vision.json", vision);
+        let head = ["refresh-state", "--goal-id", GOAL, "--agent-id", "lane-a"];
+        world
+            .run(&[&head[..], &["--agent-vision-json", "vision.json"]].concat())
+            .now(hour)
+            .packet()
+    };
+    let close = |more: &[&str]| {
+        let head = [
+            "refresh-state",
+            "--goal-id",
+            GOAL,
+            "--agent-id",
+            "lane-a",
+            "--todo-id",
+            &todo,
+            "--turn-instance-id",
+            "turn-1",
+            "--recommended-action",
+            "P",
+            "--next-action",
+            "P",
+            "--delivery-batch-scale",
+            "implementation",
+            "--delivery-outcome",
+            "outcome_progress",
+            "--delivery-boundary",
+            "semantic_closeout",
+            "--settle-turn",
+        ];
+        world
+            .run(&[&head[..], more].concat())
+            .now("2026-09-10T11:00:00Z")
+    };
+    write("2026-09-10T10:00:00Z", "one");
+    close(&[]).packet();
+    write("2026-09-10T10:30:00Z", "two");
+    close(&["--vision-unchanged-reason", "same"]).refused("checkpoint_superseded_by_later_vision");
+}

@@ -145,10 +145,56 @@ fn two_goals_whose_turns_join_to_one_identity_are_told_apart() {
         ];
         world.run(&args).flag(&["--turn-instance-id", "turn-1"])
     };
+    let host = world.host("good.sh", "printf '%s' \"$result\"");
+    let turn = |goal: &str, agent: &str| {
+        let args = [
+            "turn",
+            "run-once",
+            "--goal-id",
+            goal,
+            "--agent-id",
+            agent,
+            "--turn-instance-id",
+            "turn-2",
+            "--project",
+            ".",
+            "--host-command-json",
+            &host,
+            "--validation-command-json",
+            "[\"/bin/true\"]",
+            "--execute",
+        ];
+        world.run(&args).packet()
+    };
+    let refused_turn = |goal: &str, agent: &str| {
+        let args = [
+            "turn",
+            "run-once",
+            "--goal-id",
+            goal,
+            "--agent-id",
+            agent,
+            "--turn-instance-id",
+            "turn-2",
+            "--project",
+            ".",
+            "--host-command-json",
+            &host,
+            "--validation-command-json",
+            "[\"/bin/true\"]",
+            "--execute",
+        ];
+        world
+            .run(&args)
+            .refused("heartbeat_receipt_identity_conflict");
+    };
+    assert_eq!(turn("g", "a:b")["status"], "committed");
     ask("g", "a:b").packet();
     match todos[0] == todos[1] {
         true => {
             ask("g:a", "b").refused("heartbeat_receipt_identity_conflict");
+            refused_turn("g:a", "b");
+            assert_eq!(world.host_calls(), 1);
         }
         false => {
             ask("g:a", "b").packet();
