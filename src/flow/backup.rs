@@ -13,6 +13,8 @@ use crate::contract::maintenance::{BackupPacket, RestorePacket};
 use crate::contract::packet::Refusal;
 use crate::store::backup::{self, BackupError, Manifest, Plan, Tree};
 use crate::store::document::registry::Registry;
+use crate::store::state::Store;
+use crate::store::{StoreError, maintenance};
 use crate::workspace::Workspace;
 
 const RUNTIME: &str = "runtime";
@@ -21,6 +23,7 @@ const PROJECT: &str = "project";
 /// Writes a backup and proves it.
 pub fn write(workspace: &Workspace, out: &Path) -> Result<BackupPacket, Refusal> {
     let registry = Registry::read(workspace.registry())?;
+    require_store(workspace, &registry)?;
     let trees = trees(workspace, &registry)?;
     let written = backup::write(out, &trees, Some(workspace.registry())).map_err(refuse)?;
     let manifest = backup::verify(out).map_err(refuse)?;
@@ -29,8 +32,35 @@ pub fn write(workspace: &Workspace, out: &Path) -> Result<BackupPacket, Refusal>
 
 /// Proves a backup that was written before.
 pub fn verify(folder: &Path) -> Result<BackupPacket, Refusal> {
+    Ok(packet("verify", &proved(folder)?, true))
+}
+
+/// Proves a backup: every byte, and the store of every goal whose rows it should hold.
+fn proved(folder: &Path) -> Result<Manifest, Refusal> {
     let manifest = backup::verify(folder).map_err(refuse)?;
-    Ok(packet("verify", &manifest, true))
+    let registry = Registry::read(&folder.join("registry.json"))?;
+    match manifest.store_schema.is_none() && has_rows(&registry)? {
+        true => Err(refuse(BackupError::Corrupt)),
+        false => Ok(manifest),
+    }
+}
+
+/// True when a goal of this registry, not one shown from another, has rows in a store.
+fn has_rows(registry: &Registry) -> Result<bool, Refusal> {
+    let goals = registry.goals()?;
+    Ok(goals
+        .iter()
+        .any(|goal| goal.instance_id.is_some() && registry.source_of(goal).is_none()))
+}
+
+/// A backup without the store of a known goal would take the place of one that has it.
+fn require_store(workspace: &Workspace, registry: &Registry) -> Result<(), Refusal> {
+    let root = workspace.runtime_root(registry.common_runtime_root());
+    let has_store = maintenance::has_own_store(&Store::at(&root).path())?;
+    match !has_store && has_rows(registry)? {
+        true => Err(StoreError::Corrupt("the rows of a known goal are gone").into()),
+        false => Ok(()),
+    }
 }
 
 fn packet(action: &'static str, manifest: &Manifest, verified: bool) -> BackupPacket {
@@ -80,7 +110,7 @@ fn own_folder(workspace: &Workspace) -> PathBuf {
 
 /// Brings a backup back, or shows that it can be.
 pub fn restore(workspace: &Workspace, mode: Mode, from: &Path) -> Result<RestorePacket, Refusal> {
-    let manifest = backup::verify(from).map_err(refuse)?;
+    let manifest = proved(from)?;
     let copy = Registry::read(&from.join("registry.json"))?;
     let runtime = workspace.runtime_root(copy.common_runtime_root());
     let place = |tree: &str| match tree {

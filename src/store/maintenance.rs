@@ -53,6 +53,18 @@ fn health(path: &Path, migrations: database::Migrations) -> Health {
     }
 }
 
+/// True when there is a store that lies where it is named: what a link points to is copied by nobody.
+pub fn has_own_store(path: &Path) -> Result<bool, StoreError> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    if fs::metadata(folder).is_ok_and(|meta| !meta.is_dir()) {
+        return Err(StoreError::Corrupt("the runtime root is not a folder"));
+    }
+    match fs::symlink_metadata(path) {
+        Ok(meta) if !meta.is_file() => Err(StoreError::Corrupt("the database is not a file")),
+        _ => database::present(path),
+    }
+}
+
 /// Moves the write-ahead log of the state store into it; true when nobody was in the way.
 pub fn checkpoint_store(path: &Path) -> Result<bool, StoreError> {
     database::checkpoint(&database::open_write(path, schema::STATE)?)

@@ -243,3 +243,50 @@ fn a_restore_replaces_no_document() {
         b"v2"
     );
 }
+
+#[test]
+fn no_backup_is_made_or_proved_without_the_store_of_a_known_goal() {
+    let sandbox = with_goal();
+    let store = sandbox.project().join(".loopx/runtime/state.sqlite3");
+    let elsewhere = sandbox.project().join("kept.sqlite3");
+    sandbox.loopx(["backup", "--out", "../whole"]).packet();
+    fs::rename(&store, &elsewhere).expect("moved");
+    for side in ["-wal", "-shm"] {
+        let _ = fs::remove_file(store.with_file_name(format!("state.sqlite3{side}")));
+    }
+    assert_eq!(
+        sandbox.loopx(["backup", "--out", "../a"]).refusal()["error_code"],
+        "store_corrupt"
+    );
+    std::os::unix::fs::symlink(&elsewhere, &store).expect("linked");
+    assert_eq!(
+        sandbox.loopx(["backup", "--out", "../a"]).refusal()["error_code"],
+        "store_corrupt"
+    );
+    fs::remove_file(&store).expect("removed");
+    fs::create_dir(&store).expect("made");
+    assert_eq!(
+        sandbox.loopx(["backup", "--out", "../a"]).refusal()["error_code"],
+        "store_corrupt"
+    );
+    assert!(!sandbox.project().join("../a").exists());
+    sandbox.loopx(["backup", "--verify", "../whole"]).packet();
+}
+
+#[test]
+fn a_file_where_a_backup_folder_is_meant_is_named_as_such() {
+    let sandbox = with_goal();
+    sandbox.file("plain", "x");
+    assert_eq!(
+        sandbox.loopx(["backup", "--out", "plain"]).refusal()["error_code"],
+        "backup_target_not_empty"
+    );
+    assert_eq!(
+        sandbox.loopx(["backup", "--verify", "plain"]).refusal()["error_code"],
+        "backup_corrupt"
+    );
+    assert_eq!(
+        sandbox.loopx(["restore", "--from", "plain"]).refusal()["error_code"],
+        "backup_corrupt"
+    );
+}

@@ -27,7 +27,7 @@ enum Kind {
 
 /// Writes a backup of the trees and the registry file into a new or empty folder.
 pub fn write(out: &Path, trees: &[Tree], registry: Option<&Path>) -> Result<Manifest, BackupError> {
-    if out.exists() && fs::read_dir(out)?.next().is_some() {
+    if out.exists() && (!out.is_dir() || fs::read_dir(out)?.next().is_some()) {
         return Err(BackupError::TargetNotEmpty);
     }
     let place = std::path::absolute(out)?;

@@ -118,6 +118,9 @@ fn is_side_file(relative: &str) -> bool {
 
 /// Reads a backup and proves every byte of it against its manifest.
 pub fn verify(folder: &Path) -> Result<Manifest, BackupError> {
+    if fs::metadata(folder).is_ok_and(|meta| !meta.is_dir()) {
+        return Err(BackupError::NoBackup);
+    }
     let text = private_file::read(&folder.join(MANIFEST))?.ok_or(BackupError::NoBackup)?;
     let manifest = parse(&text).ok_or(BackupError::Corrupt)?;
     if let Some(found) = manifest.store_schema
