@@ -104,7 +104,7 @@ pub(super) fn key(word: &str) -> Parsed<String> {
     let is_plain = !trimmed.is_empty()
         && !text::is_longer_than(trimmed, 160)
         && !trimmed.chars().any(char::is_control);
-    if is_plain && crate::contract::public_safety::is_public(trimmed) {
+    if is_plain && crate::contract::public_safety::is_pathless(trimmed) {
         Ok(trimmed.to_owned())
     } else {
         Err("a key is 1 to 160 public-safe characters".to_owned())

@@ -92,7 +92,7 @@ impl EventDraft {
         let value = value.into();
         let is_private = FORBIDDEN_KEYS.iter().any(|word| name.contains(word));
         let is_safe = match &value {
-            Value::String(words) => public_safety::is_public(words),
+            Value::String(words) => public_safety::is_pathless(words),
             Value::Array(_) | Value::Object(_) => false,
             _ => true,
         };
@@ -119,7 +119,7 @@ impl EventDraft {
     /// The row's body with its id; `None` when it has no canonical form.
     pub fn body(&self, goal: &GoalId, recorded_at: Timestamp) -> Option<(String, Value)> {
         let summary = text::collapse(&self.summary);
-        let summary = if public_safety::is_public(&summary) {
+        let summary = if public_safety::is_pathless(&summary) {
             summary
         } else {
             WITHHELD.to_owned()
@@ -171,6 +171,7 @@ mod tests {
         let draft = EventDraft::new("todo_add", "see /home/someone/notes")
             .detail("stdout_tail", "x")
             .detail("note", "/home/someone/x")
+            .detail("classification", "/root/zq/s")
             .detail("count", 1);
         let at = Timestamp::parse("2026-09-18T09:00:00Z").unwrap();
         let (_, body) = draft.body(&GoalId::new("g").unwrap(), at).unwrap();

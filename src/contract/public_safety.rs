@@ -5,6 +5,7 @@
 //! A refusal names the place of the nearest plain key and never the value.
 
 mod credentials;
+mod machine_paths;
 
 use serde_json::Value;
 
@@ -83,6 +84,11 @@ impl Fault<'_> {
 /// Tells whether a text may stand in a public packet.
 pub fn is_public(text: &str) -> bool {
     text_fault(text).is_none()
+}
+
+/// Tells whether a text may stand in an event or under a key of ours: public, and no path of any machine.
+pub fn is_pathless(text: &str) -> bool {
+    is_public(text) && !machine_paths::found_in(text)
 }
 
 fn scan(value: &Value) -> Option<Fault<'_>> {

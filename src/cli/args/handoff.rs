@@ -131,7 +131,7 @@ fn bounded(word: &str, what: &str) -> Result<String, String> {
     use crate::contract::{public_safety, text};
     let word = text::trim(word);
     let is_bounded = !word.is_empty() && !text::is_longer_than(word, 160);
-    match is_bounded && public_safety::is_public(word) {
+    match is_bounded && public_safety::is_pathless(word) {
         true => Ok(word.to_owned()),
         false => Err(format!("{what} is 1 to 160 public-safe characters")),
     }
