@@ -217,7 +217,8 @@ impl Goal {
                 )
             })?,
             waiting_on: WaitingOn::parse(text(at, map, "waiting_on")?),
-            severity_high: text(at, map, "severity")? == Some("high"),
+            // An unknown word is no permission: only what is known to be harmless is.
+            severity_high: !matches!(text(at, map, "severity")?, None | Some("" | "normal")),
             lifecycle_flags: texts(&at.field("lifecycle_flags"), map.get("lifecycle_flags"))?,
             missing_gates: texts(&at.field("missing_gates"), map.get("missing_gates"))?,
             quota: QuotaPolicy::parse(&at.field("quota"), map.get("quota"))?,
@@ -251,15 +252,25 @@ impl Goal {
         self.agents.contains(agent)
     }
 
-    /// True when an agent may only look after monitors.
+    /// True when an agent may only look after monitors; a mode nobody knows is no permission for more.
     pub fn is_monitor_only(&self, agent: &AgentId) -> bool {
-        self.entry
+        let profiles = self
+            .entry
             .get("coordination")
-            .and_then(|value| value.get("agent_profiles"))
-            .and_then(|value| value.get(agent.as_str()))
-            .and_then(|value| value.get("work_mode"))
-            .and_then(Value::as_str)
-            == Some("monitor_only")
+            .and_then(|value| value.get("agent_profiles"));
+        let profile = match profiles {
+            None | Some(Value::Null) => return false,
+            Some(Value::Object(profiles)) => profiles.get(agent.as_str()),
+            Some(_) => return true,
+        };
+        match profile {
+            None | Some(Value::Null) => false,
+            Some(Value::Object(profile)) => match profile.get("work_mode") {
+                None | Some(Value::Null) => false,
+                Some(mode) => !matches!(mode.as_str(), Some("" | "normal")),
+            },
+            Some(_) => true,
+        }
     }
 
     /// A namespace of `control_plane`, such as `periodic_report`.
@@ -400,6 +411,40 @@ mod tests {
         assert_eq!(slots(0.5), Ok(2));
         assert_eq!(slots(0.7), Ok(4));
         assert_eq!(slots(1.0), Ok(5));
+    }
+
+    #[test]
+    fn a_mode_or_a_severity_nobody_knows_gives_no_permission() {
+        let agent = AgentId::new("lane-a").expect("an id");
+        let restricted = |profiles: Value| {
+            goal(json!({"id": "g", "coordination": {"agent_profiles": profiles}}))
+                .map(|goal| goal.is_monitor_only(&agent))
+        };
+        for mode in [
+            json!("Monitor_only"),
+            json!(7),
+            json!("monitor_only"),
+            json!("x"),
+        ] {
+            assert_eq!(restricted(json!({"lane-a": {"work_mode": mode}})), Ok(true));
+        }
+        for profiles in [json!("monitor_only"), json!({"lane-a": "monitor_only"})] {
+            assert_eq!(restricted(profiles), Ok(true));
+        }
+        for profiles in [
+            json!({"lane-a": {"work_mode": "normal"}}),
+            json!({"lane-a": {}}),
+            json!({"lane-b": 7}),
+            Value::Null,
+        ] {
+            assert_eq!(restricted(profiles), Ok(false));
+        }
+        let is_high = |severity: &str| {
+            goal(json!({"id": "g", "severity": severity})).map(|goal| goal.severity_high)
+        };
+        assert_eq!(is_high("HIGH"), Ok(true));
+        assert_eq!(is_high("high"), Ok(true));
+        assert_eq!(is_high("normal"), Ok(false));
     }
 
     #[test]
