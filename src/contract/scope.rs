@@ -1,5 +1,6 @@
 //! Decision scopes: what a gate is about and what an action needs decided (`kind:granularity:key`).
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 const KINDS: [&str; 7] = [
@@ -42,6 +43,42 @@ impl DecisionScope {
     pub fn covers(&self, needed: &Self) -> bool {
         self.kind == needed.kind
             && (self.key == "*" || self.key == needed.key || self.breadth > needed.breadth)
+    }
+}
+
+/// Many scopes, asked at once in constant time.
+#[derive(Clone, Debug, Default)]
+pub struct ScopeSet {
+    keys: HashSet<(&'static str, String)>,
+    any_key: HashSet<&'static str>,
+    /// The broadest reach of each kind.
+    breadths: HashMap<&'static str, usize>,
+}
+
+impl ScopeSet {
+    /// True when one of the scopes covers what an action needs ([`DecisionScope::covers`]).
+    pub fn covers(&self, needed: &DecisionScope) -> bool {
+        self.any_key.contains(needed.kind)
+            || self
+                .breadths
+                .get(needed.kind)
+                .is_some_and(|breadth| *breadth > needed.breadth)
+            || self.keys.contains(&(needed.kind, needed.key.clone()))
+    }
+}
+
+impl FromIterator<DecisionScope> for ScopeSet {
+    fn from_iter<I: IntoIterator<Item = DecisionScope>>(scopes: I) -> Self {
+        let mut set = Self::default();
+        for scope in scopes {
+            let breadth = set.breadths.entry(scope.kind).or_insert(scope.breadth);
+            *breadth = scope.breadth.max(*breadth);
+            if scope.key == "*" {
+                set.any_key.insert(scope.kind);
+            }
+            set.keys.insert((scope.kind, scope.key));
+        }
+        set
     }
 }
 
@@ -100,5 +137,26 @@ mod tests {
         ] {
             assert_eq!(DecisionScope::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_set_covers_what_one_of_its_scopes_covers() {
+        let keys = ["release", "other", "*"];
+        let mut all = Vec::new();
+        for kind in ["production", "direction"] {
+            for granularity in GRANULARITIES {
+                all.extend(keys.map(|key| scope(&format!("{kind}:{granularity}:{key}"))));
+            }
+        }
+        for (index, first) in all.iter().enumerate() {
+            for second in &all[index..] {
+                let set: ScopeSet = [first.clone(), second.clone()].into_iter().collect();
+                for needed in &all {
+                    let expected = first.covers(needed) || second.covers(needed);
+                    assert_eq!(set.covers(needed), expected, "{first} {second} {needed}");
+                }
+            }
+        }
+        assert!(!ScopeSet::default().covers(&all[0]));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::snapshot::{Question, Snapshot};
 use crate::contract::ids::TodoId;
+use crate::contract::scope::ScopeSet;
 use crate::contract::time::Timestamp;
 use crate::contract::todo::{Status, Todo};
 use crate::contract::todo_timing::{Condition, conditions};
@@ -44,10 +45,10 @@ impl<'a> Frontier<'a> {
             monitors: Vec::new(),
             has_foreign_monitors: false,
         };
-        let gates: Vec<&Todo> = open_gates(snapshot).collect();
+        let limits = Limits::new(snapshot, question);
         for todo in &snapshot.agent_todos {
             if !todo.is_monitor() {
-                let hold = hold_under(snapshot, question, (todo, &gates));
+                let hold = hold_under(snapshot, question, (todo, &limits));
                 frontier.work.push((todo, hold));
             } else if owner_hold(snapshot, question, todo).is_none()
                 && todo.status() == Status::Open
@@ -100,14 +101,48 @@ impl<'a> Frontier<'a> {
 
 /// What holds a todo for this agent; the order tells which hold is named.
 pub fn hold(snapshot: &Snapshot, question: &Question, todo: &Todo) -> Option<Hold> {
-    let gates: Vec<&Todo> = open_gates(snapshot).collect();
-    hold_under(snapshot, question, (todo, &gates))
+    hold_under(snapshot, question, (todo, &Limits::new(snapshot, question)))
+}
+
+/// What people decided and have yet to decide, read once for all todos.
+struct Limits {
+    /// An open gate holds everything this agent could do.
+    gates_hold_all: bool,
+    gates: ScopeSet,
+    /// A refusal holds everything this agent could do.
+    refusals_hold_all: bool,
+    refusals: ScopeSet,
+}
+
+impl Limits {
+    fn new(snapshot: &Snapshot, question: &Question) -> Self {
+        let agent = question.agent.as_ref().map(|agent| agent.as_str());
+        Self {
+            gates_hold_all: open_gates(snapshot).any(|gate| holds_all(gate, agent)),
+            gates: open_gates(snapshot)
+                .filter_map(Todo::decision_scope)
+                .collect(),
+            refusals_hold_all: snapshot
+                .refused_gates
+                .iter()
+                .any(|blocked| blocked.is_none() || blocked.as_deref() == agent),
+            refusals: snapshot.refused_scopes.iter().cloned().collect(),
+        }
+    }
+}
+
+/// True when an open gate holds this agent whatever a todo needs.
+fn holds_all(gate: &Todo, agent: Option<&str>) -> bool {
+    // An unreadable scope says nothing about its reach: no permission is drawn from it.
+    let is_unreadable = gate.text("decision_scope").is_some() && gate.decision_scope().is_none();
+    let is_agents = agent.is_some() && gate.text("blocks_agent") == agent;
+    gate.flag("global_gate") || is_agents || is_unreadable
 }
 
 fn hold_under(
     snapshot: &Snapshot,
     question: &Question,
-    (todo, gates): (&Todo, &[&Todo]),
+    (todo, limits): (&Todo, &Limits),
 ) -> Option<Hold> {
     if todo.status() != Status::Open {
         return Some(Hold::NotOpen);
@@ -118,10 +153,12 @@ fn hold_under(
     if !resume_met(snapshot, todo, question.now) {
         return Some(Hold::Resume);
     }
-    if is_refused(snapshot, question, todo) {
+    let needed = todo.required_scopes();
+    let meets = |scopes: &ScopeSet| needed.iter().any(|scope| scopes.covers(scope));
+    if limits.refusals_hold_all || meets(&limits.refusals) {
         return Some(Hold::Refused);
     }
-    if gates.iter().any(|gate| covers(gate, todo, question)) {
+    if limits.gates_hold_all || meets(&limits.gates) {
         return Some(Hold::Gate);
     }
     if missing_capabilities(question, todo).next().is_some() {
@@ -163,44 +200,6 @@ pub fn open_gates(snapshot: &Snapshot) -> impl Iterator<Item = &Todo> {
         .user_todos
         .iter()
         .filter(|todo| todo.is_user_gate())
-}
-
-/// True when a gate covers a todo for this agent.
-pub fn covers(gate: &Todo, todo: &Todo, question: &Question) -> bool {
-    if gate.flag("global_gate") {
-        return true;
-    }
-    if gate.text("blocks_agent").is_some_and(|agent| {
-        question
-            .agent
-            .as_ref()
-            .is_some_and(|asking| asking.as_str() == agent)
-    }) {
-        return true;
-    }
-    match gate.text("decision_scope") {
-        None => false,
-        // An unreadable scope says nothing about its reach: no permission is drawn from it.
-        Some(_) => gate.decision_scope().is_none_or(|scope| {
-            todo.required_scopes()
-                .iter()
-                .any(|needed| scope.covers(needed))
-        }),
-    }
-}
-
-fn is_refused(snapshot: &Snapshot, question: &Question, todo: &Todo) -> bool {
-    let needed = todo.required_scopes();
-    let by_scope = snapshot
-        .refused_scopes
-        .iter()
-        .any(|refused| needed.iter().any(|scope| refused.covers(scope)));
-    let agent = question.agent.as_ref().map(|agent| agent.as_str());
-    let by_gate = snapshot
-        .refused_gates
-        .iter()
-        .any(|blocked| blocked.is_none() || blocked.as_deref() == agent);
-    by_scope || by_gate
 }
 
 /// The capabilities a todo needs and the agent lacks.
