@@ -46,7 +46,7 @@ impl StoredEvent {
 
     /// Reads a row back; none when it is not what was written.
     pub fn from_row(message_id: &str, text: &str) -> Option<Self> {
-        let body = json::parse_object(text.trim_end().as_bytes()).ok()?;
+        let body = json::parse_kept(text.trim_end().as_bytes()).ok()?;
         let message_id = MessageId::new(message_id)?;
         let event = Self { message_id, body };
         let text = |name: &str| event.body.get(name).and_then(Value::as_str);

@@ -143,7 +143,7 @@ fn standing(
     let damaged = StoreError::Corrupt("a material receipt is not readable");
     match store.material(message_id)? {
         Some(row) => {
-            let row = json::parse_object(row.0.as_bytes())
+            let row = json::parse_kept(row.0.as_bytes())
                 .map(Value::Object)
                 .map_err(|_| damaged)?;
             let same = settlement.is_row(&row);

@@ -12,7 +12,7 @@ pub(super) fn read(path: &Path, family: &str, known: &[&str]) -> Result<Option<V
     let bytes = private_file::read(path)
         .map_err(|_| StoreError::Corrupt("a document is not a readable file"))?;
     let Some(bytes) = bytes else { return Ok(None) };
-    let object = json::parse_object(&bytes)
+    let object = json::parse_kept(&bytes)
         .map_err(|_| StoreError::Corrupt("a document is not one JSON object"))?;
     let schema = object
         .get("schema_version")

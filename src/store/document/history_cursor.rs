@@ -33,7 +33,7 @@ impl HistoryCursorFile {
     pub fn read(&self) -> Result<Option<HistoryCursor>, InboxFault> {
         let bytes = private_file::read(&self.path).map_err(|_| InboxFault::CursorInvalid)?;
         let Some(bytes) = bytes else { return Ok(None) };
-        let object = json::parse_object(&bytes).map_err(|_| InboxFault::CursorInvalid)?;
+        let object = json::parse_kept(&bytes).map_err(|_| InboxFault::CursorInvalid)?;
         HistoryCursor::parse(&object).map(Some)
     }
 

@@ -92,7 +92,7 @@ impl Inbox {
         let mut ids = BTreeSet::new();
         while let Some(row) = rows.next()? {
             let body =
-                json::parse_object(row.get::<_, String>(0)?.as_bytes()).map_err(|_| DAMAGED_ROW)?;
+                json::parse_kept(row.get::<_, String>(0)?.as_bytes()).map_err(|_| DAMAGED_ROW)?;
             ids.extend(
                 body.get("reply_id")
                     .and_then(Value::as_str)

@@ -471,7 +471,7 @@ fn check(text: &str) -> Result<(), StoreError> {
 }
 
 fn object(text: &str) -> Result<Value, StoreError> {
-    json::parse_object(text.as_bytes())
+    json::parse_kept(text.as_bytes())
         .map(Value::Object)
         .map_err(|_| DAMAGED_ROW)
 }

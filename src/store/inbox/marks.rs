@@ -71,7 +71,7 @@ impl MarkJournal {
     }
 
     fn from_row(text: &str) -> Option<Self> {
-        let body = Value::Object(json::parse_object(text.as_bytes()).ok()?);
+        let body = Value::Object(json::parse_kept(text.as_bytes()).ok()?);
         let id = body
             .get("reaction_id")
             .and_then(Value::as_str)
@@ -169,7 +169,7 @@ impl Inbox {
             )
             .optional()?;
         row.map(|text| {
-            let body = json::parse_object(text.as_bytes()).ok();
+            let body = json::parse_kept(text.as_bytes()).ok();
             let id = body
                 .as_ref()
                 .and_then(|body| body.get("reaction_id"))
