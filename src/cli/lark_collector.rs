@@ -97,7 +97,7 @@ pub(super) fn log(desk: &Desk<'_>, args: &CollectorLogArgs, format: Format) -> R
             Format::Json | Format::Digest => entry.to_string(),
         })
     };
-    match collector_log::follow(desk, &context, count, &mut take) {
+    match collector_log::follow(desk, &context, count, (&std::thread::sleep, &mut take)) {
         Ok(()) => Reply::text(String::new()),
         Err(error) => Reply::packet(&error.packet()),
     }

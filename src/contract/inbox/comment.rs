@@ -1,7 +1,11 @@
 //! Comments of one document as a source of events: configuration, position, address of an answer (`docs/spec/lark-inbox.md` 12).
+//!
+//! A position or an address longer than its limit is never made: what could not be read again must not be stored.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use std::fmt;
+
 use serde_json::{Map, Value, json};
 
 use super::config::{as_text, is_true, read_id, read_inbox_dir, read_profile};
@@ -140,8 +144,8 @@ impl CommentCursor {
         }
     }
 
-    /// Returns the row text: the encoded position inside one object.
-    pub fn to_row(&self) -> String {
+    /// Returns the row text: the encoded position inside one object; none when it is too long to be read again.
+    pub fn to_row(&self) -> Option<String> {
         let value = match self {
             Self::Comments { token, cycle } => {
                 json!({"schema_version": CURSOR_SCHEMA, "phase": "comments", "page_token": token.as_str(), "cycle": cycle})
@@ -163,8 +167,8 @@ impl CommentCursor {
                 "can_reply": card.can_reply,
             }),
         };
-        json!({"schema_version": CURSOR_SCHEMA, "cursor": encode(CURSOR_PREFIX, &value)})
-            .to_string()
+        let cursor = encode(CURSOR_PREFIX, &value)?;
+        Some(json!({"schema_version": CURSOR_SCHEMA, "cursor": cursor}).to_string())
     }
 
     /// Reads a row; none when it is not what was written.
@@ -203,8 +207,8 @@ fn card_of(value: &Value) -> Option<CommentCard> {
 }
 
 impl CommentCard {
-    /// Returns the address of an answer to this card.
-    pub fn address(&self, source_ref: &RouteKey) -> String {
+    /// Returns the address of an answer to this card; none when it is too long to be read again.
+    pub fn address(&self, source_ref: &RouteKey) -> Option<String> {
         let value = json!({
             "source_ref": source_ref,
             "file_token": self.file_token.as_str(),
@@ -223,10 +227,10 @@ impl CommentCard {
     }
 }
 
-fn encode(prefix: &str, value: &Value) -> String {
-    // Texts, integers and booleans always have a canonical form.
-    let compact = canonical::compact(value).unwrap_or_default();
-    format!("{prefix}{}", URL_SAFE_NO_PAD.encode(compact))
+fn encode(prefix: &str, value: &Value) -> Option<String> {
+    let compact = canonical::compact(value).ok()?;
+    let encoded = format!("{prefix}{}", URL_SAFE_NO_PAD.encode(compact));
+    (encoded.len() <= MAX_ENCODED).then_some(encoded)
 }
 
 fn decode(prefix: &str, text: &str) -> Option<Value> {
@@ -238,11 +242,17 @@ fn decode(prefix: &str, text: &str) -> Option<Value> {
 }
 
 /// One comment or reply as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct CommentEvent {
     pub event_id: String,
     pub create_time: String,
     pub row: String,
+}
+
+impl fmt::Debug for CommentEvent {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("<private comment>")
+    }
 }
 
 /// What a provider shows of one reply.
@@ -257,8 +267,12 @@ pub struct ShownReply {
 }
 
 impl CommentEvent {
-    /// Builds the event of a reply; none without words.
-    pub fn of(source_ref: &RouteKey, card: &CommentCard, reply: &ShownReply) -> Option<Self> {
+    /// Builds the event of a reply with words; `address` is where it can be answered.
+    pub fn of(
+        source_ref: &RouteKey,
+        (card, address): (&CommentCard, Option<&str>),
+        reply: &ShownReply,
+    ) -> Option<Self> {
         let content = text::prefix(&text::collapse(reply.text.as_str()), MAX_TEXT).to_owned();
         if content.is_empty() {
             return None;
@@ -277,8 +291,8 @@ impl CommentEvent {
         if let Some(user) = &reply.user_id {
             body.insert("sender_id".into(), json!(user.as_str()));
         }
-        if card.can_reply {
-            body.insert("reply_address".into(), json!(card.address(source_ref)));
+        if let Some(address) = address {
+            body.insert("reply_address".into(), json!(address));
         }
         Some(Self {
             event_id,
@@ -345,7 +359,8 @@ mod tests {
                 cycle: 3,
             },
         ] {
-            assert_eq!(CommentCursor::from_row(&cursor.to_row()), Some(cursor));
+            let row = cursor.to_row().expect("short");
+            assert_eq!(CommentCursor::from_row(&row), Some(cursor));
         }
         assert_eq!(CommentCursor::from_row("{}"), None);
     }
@@ -356,9 +371,49 @@ mod tests {
             RouteKey::new("doc").expect("key"),
             RouteKey::new("other").expect("key"),
         );
-        let address = card().address(&own);
+        let address = card().address(&own).expect("short");
         assert_eq!(CommentCard::of_address(&address, &own), Some(card()));
         assert_eq!(CommentCard::of_address(&address, &other), None);
+    }
+
+    #[test]
+    fn every_position_that_is_written_can_be_read_and_a_longer_one_is_not_written() {
+        for length in 1_300..1_600 {
+            let cursor = CommentCursor::Comments {
+                token: Opaque::new("t".repeat(length)),
+                cycle: 7,
+            };
+            if let Some(row) = cursor.to_row() {
+                assert_eq!(CommentCursor::from_row(&row), Some(cursor), "{length}");
+            } else {
+                assert!(length > 1_400, "{length}");
+            }
+        }
+        let long = CommentCursor::Comments {
+            token: Opaque::new("t".repeat(1_599)),
+            cycle: 7,
+        };
+        assert_eq!(long.to_row(), None);
+        let card = CommentCard {
+            file_token: DocumentId::new("f".repeat(80)).expect("id"),
+            ..card()
+        };
+        assert!(card.address(&RouteKey::new("doc").expect("key")).is_some());
+    }
+
+    #[test]
+    fn debug_text_shows_no_word_of_a_comment() {
+        let reply = ShownReply {
+            reply_id: DocumentId::new("r").expect("id"),
+            text: Opaque::new("secret"),
+            create_time: String::new(),
+            user_id: None,
+            key: None,
+        };
+        let source = RouteKey::new("doc").expect("key");
+        let event = CommentEvent::of(&source, (&card(), None), &reply).expect("words");
+        assert_eq!(format!("{event:?}"), "<private comment>");
+        assert!(!format!("{reply:?}").contains("secret"));
     }
 
     #[test]

@@ -148,13 +148,15 @@ pub struct StatusPacket<'a> {
     pub responds: bool,
     pub captured: u64,
     pub pending: u64,
+    /// What is stored can be read and gone on with.
+    pub is_healthy: bool,
     pub blocker: Option<CommentBlocker>,
 }
 
 impl StatusPacket<'_> {
     /// Returns the packet.
     pub fn packet(&self) -> Value {
-        let is_ready = self.blocker.is_none() && self.enabled;
+        let is_ready = self.blocker.is_none() && self.enabled && self.is_healthy;
         let mut packet = json!({
             "ok": is_ready,
             "schema_version": "lark_document_comment_status_v0",
@@ -165,7 +167,7 @@ impl StatusPacket<'_> {
             "permission_read_ready": self.may_read,
             "permission_create_ready": self.may_create,
             "response_enabled": self.responds,
-            "inbox_healthy": true,
+            "inbox_healthy": self.is_healthy,
             "captured_count": self.captured,
             "pending_count": self.pending,
             "external_write_outcome": ExternalWriteOutcome::None,

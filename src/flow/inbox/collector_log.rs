@@ -37,12 +37,12 @@ pub fn show(
     Ok((packet, activation))
 }
 
-/// Hands out the newest lines and every later one, until nobody takes them any more.
+/// Hands out the newest lines and every later one, until nobody takes them any more; `wait` waits between two looks.
 pub fn follow(
     desk: &Desk<'_>,
     args: &ContextArgs,
     count: usize,
-    take: &mut dyn FnMut(&LogLine) -> bool,
+    (wait, take): (&dyn Fn(Duration), &mut dyn FnMut(&LogLine) -> bool),
 ) -> Result<(), InboxError> {
     let (located, _, _) = desk.open_collector(args, &[Permission::CollectorManage])?;
     let (mut lines, mut follower) = CollectorLog::of_project(&located.project).tail(count);
@@ -52,7 +52,7 @@ pub fn follow(
                 return Ok(());
             }
         }
-        std::thread::sleep(PACE);
+        wait(PACE);
         lines = follower.news();
     }
 }

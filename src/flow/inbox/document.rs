@@ -13,9 +13,6 @@ use crate::flow::inbox::error::InboxError;
 use crate::port::channel::{ProviderError, ProviderErrorKind as Kind};
 use crate::store::inbox::Inbox;
 
-/// The code of a document that may not be read, which the program leaves untyped.
-const FORBIDDEN_CODE: i64 = 1_069_303;
-
 /// One configured document with its inbox.
 pub(super) struct Document {
     pub(super) config: CommentConfig,
@@ -70,7 +67,6 @@ pub(super) fn blocker_of(error: &ProviderError, otherwise: CommentBlocker) -> Co
         }
         Kind::AuthorizationMissing => CommentBlocker::AuthorizationRequired,
         Kind::PayloadInvalid => CommentBlocker::ResponseInvalid,
-        _ if error.code == Some(FORBIDDEN_CODE) => CommentBlocker::PermissionRequired,
         _ => otherwise,
     }
 }

@@ -42,6 +42,7 @@ pub fn status(
         responds: document.config.responds,
         captured: counts.captured,
         pending: counts.pending,
+        is_healthy: stored_cursor(&document).is_ok(),
         blocker: None,
     };
     let source = providers.comments(&document.config);
@@ -173,7 +174,7 @@ fn store_page(
     let news = document.store.store_comment_page(
         document.config.source_ref.as_str(),
         &rows,
-        &page.next.to_row(),
+        &page.next_row,
     )?;
     failpoint!(Point::CommentPageCommitted);
     let added = rows.iter().zip(&news).filter(|(_, is_new)| **is_new);

@@ -15,6 +15,8 @@ pub(super) struct CommentPage {
     pub(super) events: Vec<CommentEvent>,
     pub(super) skipped: usize,
     pub(super) next: CommentCursor,
+    /// The row text of the position behind it.
+    pub(super) next_row: String,
     pub(super) is_last: bool,
 }
 
@@ -28,6 +30,7 @@ pub(super) fn read_page(
         events: Vec::new(),
         skipped: 0,
         next: cursor.clone(),
+        next_row: String::new(),
         is_last: false,
     };
     match cursor {
@@ -42,7 +45,7 @@ pub(super) fn read_page(
                     page.skipped += shown.replies.len().max(1);
                     continue;
                 }
-                page.add((config, own), &shown.card, &shown.replies);
+                page.add((config, own), &shown.card, &shown.replies)?;
                 if let Some(token) = shown.more {
                     let outer = read.next.clone().unwrap_or_else(|| Opaque::new(""));
                     page.next = CommentCursor::Replies {
@@ -65,6 +68,8 @@ pub(super) fn read_page(
             read_replies((config, own), source, (token, place), &mut page)?;
         }
     }
+    // A position that could not be read again would end every later scan.
+    page.next_row = page.next.to_row().ok_or(CommentBlocker::ResponseInvalid)?;
     Ok(page)
 }
 
@@ -81,7 +86,7 @@ fn read_replies(
     let read = source
         .replies(card, Some(token))
         .map_err(|error| blocker_of(&error, CommentBlocker::RepliesFailed))?;
-    page.add(reader, card, &read.replies);
+    page.add(reader, card, &read.replies)?;
     match read.next {
         Some(token) => {
             page.next = CommentCursor::Replies {
@@ -117,9 +122,16 @@ impl CommentPage {
         (config, own): (&CommentConfig, &BTreeSet<String>),
         card: &CommentCard,
         replies: &[ShownReply],
-    ) {
+    ) -> Result<(), CommentBlocker> {
+        let address = match card.can_reply {
+            true => Some(
+                card.address(&config.source_ref)
+                    .ok_or(CommentBlocker::ResponseInvalid)?,
+            ),
+            false => None,
+        };
         for reply in replies {
-            match CommentEvent::of(&config.source_ref, card, reply)
+            match CommentEvent::of(&config.source_ref, (card, address.as_deref()), reply)
                 .filter(|_| reply.key.is_none() && !own.contains(reply.reply_id.as_str()))
             {
                 Some(event) => self.events.push(event),
@@ -127,5 +139,6 @@ impl CommentPage {
                 None => self.skipped += 1,
             }
         }
+        Ok(())
     }
 }

@@ -218,20 +218,32 @@ impl Answer<'_> {
         }
     }
 
+    /// Reads the exact reply back. Where the id leads to something else, the reply that carries our key decides.
     fn verify(&self, id: &DocumentId) -> Result<Ended, InboxError> {
-        let same = |shown: &str| {
-            [self.text.to_owned(), escaped(self.text)]
-                .iter()
-                .any(|sent| text::collapse(sent) == text::collapse(shown))
+        let pending = ("pending_readback", Some(CommentBlocker::ReadbackFailed));
+        let Ok(named) = self.find(|reply| &reply.reply_id == id) else {
+            return Ok(pending);
         };
-        match self.find(|reply| &reply.reply_id == id) {
-            Ok(Some(reply)) if same(reply.text.as_str()) => {
-                self.put("verified", Some(id))?;
-                failpoint!(Point::CommentReplyVerified);
-                Ok(("verified", None))
-            }
-            _ => Ok(("pending_readback", Some(CommentBlocker::ReadbackFailed))),
-        }
+        let keyed = match &named {
+            Some(reply) if self.says_it(reply) => named,
+            _ => self
+                .find(|reply| reply.key.as_deref() == Some(self.key))
+                .unwrap_or(None)
+                .filter(|reply| self.says_it(reply)),
+        };
+        let Some(reply) = keyed else {
+            return Ok(pending);
+        };
+        self.put("verified", Some(&reply.reply_id))?;
+        failpoint!(Point::CommentReplyVerified);
+        Ok(("verified", None))
+    }
+
+    fn says_it(&self, reply: &ShownReply) -> bool {
+        let shown = text::collapse(reply.text.as_str());
+        [self.text.to_owned(), escaped(self.text)]
+            .iter()
+            .any(|sent| text::collapse(sent) == shown)
     }
 
     fn find(

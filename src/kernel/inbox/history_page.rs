@@ -4,6 +4,7 @@
 //! (`docs/spec/lark-inbox.md` 10.3).
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use serde_json::{Map, Value, json};
 
@@ -17,12 +18,18 @@ use crate::contract::text;
 const MAX_EMBEDDED: usize = 500;
 
 /// One message of a page that is kept.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct PageMessage {
     pub event: StoredEvent,
     /// The text before it was cut.
     pub whole_content: String,
     pub mentions: Value,
+}
+
+impl fmt::Debug for PageMessage {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("<private message>")
+    }
 }
 
 /// A page, classified.
@@ -302,6 +309,13 @@ mod tests {
             ]
         );
         assert_eq!(page.repeated, 1);
+    }
+
+    #[test]
+    fn debug_text_shows_no_word_of_a_message() {
+        let page = classified(&[message("om_1", "secret")]);
+        assert_eq!(page.kept.len(), 1);
+        assert!(!format!("{page:?}").contains("secret"), "{page:?}");
     }
 
     #[test]

@@ -198,9 +198,23 @@ impl CommentSource for LarkComments {
         let tail = argv::api_as(("POST", &path), Some(params), Some(data), self.identity());
         let envelope = self.call(&tail)?.envelope()?;
         // Created, but under no id that can be asked for: nobody knows.
-        read::find_text(&envelope["data"], &["reply_id"])
-            .and_then(DocumentId::new)
-            .ok_or_else(unreadable)
+        created_reply(&envelope["data"], key).ok_or_else(unreadable)
+    }
+}
+
+/// The id of a new reply: named alone, or that one of a list which carries our key. A single one without any key is ours too; of
+/// several nobody can tell.
+fn created_reply(data: &Value, key: &str) -> Option<DocumentId> {
+    let id = |value: &Value| value["reply_id"].as_str().and_then(DocumentId::new);
+    if let Some(found) = id(data).or_else(|| id(&data["reply"])) {
+        return Some(found);
+    }
+    let listed = data["reply_list"]["replies"].as_array()?;
+    let is_ours = |reply: &&Value| key_of(&reply["extra"]).as_deref() == Some(key);
+    match (listed.iter().find(is_ours), listed.as_slice()) {
+        (Some(ours), _) => id(ours),
+        (None, [single]) if key_of(&single["extra"]).is_none() => id(single),
+        (None, _) => None,
     }
 }
 
@@ -318,6 +332,30 @@ mod tests {
         let shown = json!({"file_token": file, "file_type": "docx", "has_more": false, "page_token": "",
             "items": [{"comment_id": comment, "reply_list": {"replies": [{"reply_id": reply}]}}]});
         card_page(&shown, &Opaque::new(""))
+    }
+
+    #[test]
+    fn a_new_reply_is_the_one_that_is_named_alone_or_carries_the_key() {
+        let keyed = |id: &str, key: &str| json!({"reply_id": id, "extra": json!({KEY_NAME: key}).to_string()});
+        let bare = |id: &str| json!({"reply_id": id, "extra": {"image_list": []}});
+        let listed = |replies: Value| json!({"reply_list": {"replies": replies}});
+        for (data, expected) in [
+            (json!({"reply_id": "r1"}), Some("r1")),
+            (json!({"reply": {"reply_id": "r1"}}), Some("r1")),
+            (listed(json!([bare("r1")])), Some("r1")),
+            (listed(json!([bare("r1"), keyed("r2", "k")])), Some("r2")),
+            (
+                listed(json!([keyed("r1", "x"), keyed("r2", "k")])),
+                Some("r2"),
+            ),
+            (listed(json!([bare("r1"), bare("r2")])), None),
+            (listed(json!([keyed("r1", "x")])), None),
+            (listed(json!([])), None),
+            (json!({}), None),
+        ] {
+            let found = created_reply(&data, "k");
+            assert_eq!(found.as_ref().map(DocumentId::as_str), expected, "{data}");
+        }
     }
 
     #[test]

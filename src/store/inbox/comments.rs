@@ -1,6 +1,7 @@
 //! A document's comments: events and position in one transaction, and the journal of answers.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
@@ -11,11 +12,17 @@ use crate::contract::json;
 use crate::store::{StoreError, database};
 
 /// One answer in its journal.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct CommentReplyRow {
     pub status: String,
     /// The row text.
     pub body: String,
+}
+
+impl fmt::Debug for CommentReplyRow {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "CommentReplyRow({}, <private>)", self.status)
+    }
 }
 
 impl Inbox {
