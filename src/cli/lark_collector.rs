@@ -97,7 +97,11 @@ pub(super) fn log(desk: &Desk<'_>, args: &CollectorLogArgs, format: Format) -> R
             Format::Json | Format::Digest => entry.to_string(),
         })
     };
-    match collector_log::follow(desk, &context, count, (&std::thread::sleep, &mut take)) {
+    let mut reader = collector_log::LogReader {
+        wait: &std::thread::sleep,
+        take: &mut take,
+    };
+    match collector_log::follow(desk, &context, count, &mut reader) {
         Ok(()) => Reply::text(String::new()),
         Err(error) => Reply::packet(&error.packet()),
     }

@@ -37,22 +37,30 @@ pub fn show(
     Ok((packet, activation))
 }
 
-/// Hands out the newest lines and every later one, until nobody takes them any more; `wait` waits between two looks.
+/// Who reads a followed log.
+pub struct LogReader<'a> {
+    /// Waits between two looks.
+    pub wait: &'a dyn Fn(Duration),
+    /// Takes a line; false when nobody takes one any more.
+    pub take: &'a mut dyn FnMut(&LogLine) -> bool,
+}
+
+/// Hands out the newest lines and every later one, until nobody takes them any more.
 pub fn follow(
     desk: &Desk<'_>,
     args: &ContextArgs,
     count: usize,
-    (wait, take): (&dyn Fn(Duration), &mut dyn FnMut(&LogLine) -> bool),
+    reader: &mut LogReader<'_>,
 ) -> Result<(), InboxError> {
     let (located, _, _) = desk.open_collector(args, &[Permission::CollectorManage])?;
     let (mut lines, mut follower) = CollectorLog::of_project(&located.project).tail(count);
     loop {
         for line in &lines {
-            if !take(line) {
+            if !(reader.take)(line) {
                 return Ok(());
             }
         }
-        wait(PACE);
+        (reader.wait)(PACE);
         lines = follower.news();
     }
 }

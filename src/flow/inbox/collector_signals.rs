@@ -164,12 +164,7 @@ impl Run<'_> {
         if self.outage_until.is_some() || self.stopping {
             return Ok(());
         }
-        let shortened =
-            env::test_hook(env::TEST_PROVIDER_TIMEOUT_MS).and_then(|text| text.parse().ok());
-        let patience = shortened.map_or(
-            Duration::from_secs(live::OUTAGE_SECONDS),
-            Duration::from_millis,
-        );
+        let patience = at_most_hooked(Duration::from_secs(live::OUTAGE_SECONDS));
         self.outage_until = Some(self.streams.elapsed() + patience);
         let now = self.now();
         self.count_loss(EventKey::Message, StreamCode::SourceDisconnected, now);
@@ -327,7 +322,7 @@ impl Run<'_> {
             return self.write_status(true);
         }
         let pause = live::pause(lane.losses.max(1), status, self.streams.spread());
-        lane.retry_at = Some(self.streams.elapsed() + pause);
+        lane.retry_at = Some(self.streams.elapsed() + at_most_hooked(pause));
         self.write_status(true)
     }
 
@@ -343,4 +338,10 @@ impl Run<'_> {
             self.lost_at = Some(self.streams.elapsed());
         }
     }
+}
+
+/// A wait for the provider, no longer than the test hook of its deadlines says.
+fn at_most_hooked(wait: Duration) -> Duration {
+    let hooked = env::test_hook(env::TEST_PROVIDER_TIMEOUT_MS).and_then(|text| text.parse().ok());
+    hooked.map_or(wait, |millis| wait.min(Duration::from_millis(millis)))
 }

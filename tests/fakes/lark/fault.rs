@@ -72,6 +72,7 @@ pub(crate) fn apply(
         ),
         // The platform took it and said nothing about it.
         "no_data" => no_data(&run(state, call), call),
+        "old" => Answer::text("lark-cli version 1.0.68\n"),
         "garbage" => Answer::text("<not json>"),
         "empty" => Answer::text(""),
         "saved_file" => Answer::bare(

@@ -243,7 +243,7 @@ pub(crate) fn assert_private(finished: &Finished, allowed: &[&str]) {
     for word in allowed {
         text = text.replace(word, "");
     }
-    let text = text.replace("lark_cli", "");
+    let text = text.replace("lark_cli", "").replace("comment_cli_", "");
     for sign in [MARK, "oc_", "ou_", "om_", "cli_", "ticket="] {
         assert!(!text.contains(sign), "{sign} leaves: {text}");
     }
