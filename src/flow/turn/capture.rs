@@ -254,6 +254,7 @@ pub fn read_source(place: &Place, row: &CaptureRow) -> Answer<Value> {
     let bytes = match capture::read(place.root(), &place.goal.id, row)? {
         Found::Bytes(bytes) => bytes,
         Found::Missing => return Err(refuse(ErrorCode::TurnCaptureMissing)),
+        Found::Other(bytes) => return Err(refuse(code_of_other(&bytes, row))),
         Found::Damaged => return Err(refuse(ErrorCode::TurnCaptureCorrupt)),
     };
     let document: Map<String, Value> =
@@ -276,6 +277,22 @@ pub fn read_source(place: &Place, row: &CaptureRow) -> Answer<Value> {
         return Err(refuse(ErrorCode::TurnCaptureCorrupt));
     }
     Ok(source)
+}
+
+/// Tells the whole capture of another Turn from a damaged one: damage at one place never changes both of its names.
+fn code_of_other(bytes: &[u8], row: &CaptureRow) -> ErrorCode {
+    let document: Map<String, Value> = json::parse_kept(bytes).unwrap_or_default();
+    let differs = |name: &str, own: Option<&str>| {
+        let word = document.get(name).and_then(Value::as_str);
+        word.is_some() && word != own
+    };
+    let is_foreign = differs("capture_id", Some(&row.capture_id))
+        && differs("turn_key", row.turn_key.as_deref());
+    if is_foreign {
+        ErrorCode::TurnCaptureIdentityMismatch
+    } else {
+        ErrorCode::TurnCaptureCorrupt
+    }
 }
 
 /// The refusal of a capture.

@@ -21,7 +21,9 @@ pub enum Found {
     Bytes(Vec<u8>),
     /// There is no such file.
     Missing,
-    /// There is something else: other bytes, a link, a file others may read.
+    /// A private file with other bytes.
+    Other(Vec<u8>),
+    /// There is something else: a link, a file others may read.
     Damaged,
 }
 
@@ -84,7 +86,7 @@ pub fn read(root: &Path, goal: &GoalId, row: &CaptureRow) -> Result<Found, Store
     Ok(if is_exact {
         Found::Bytes(bytes)
     } else {
-        Found::Damaged
+        Found::Other(bytes)
     })
 }
 
@@ -179,7 +181,7 @@ mod tests {
         std::fs::write(&path, b"[]").unwrap();
         assert_eq!(
             read(folder.path(), &goal, &row_of(&rel)).unwrap(),
-            Found::Damaged
+            Found::Other(b"[]".to_vec())
         );
         std::fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("/etc/hostname", &path).unwrap();

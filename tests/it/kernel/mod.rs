@@ -12,6 +12,7 @@ mod meddling;
 mod race;
 mod refresh;
 mod registry;
+mod reviews;
 mod scenes;
 mod todos;
 mod turns;
