@@ -9,6 +9,7 @@ use crate::contract::packet::Refusal;
 use crate::contract::time::Timestamp;
 use crate::flow::Ports;
 use crate::flow::inbox::ports::{Channels, Providers};
+pub(crate) use crate::host::codex_cli::CodexCli;
 use crate::host::exec::StructuredHost;
 use crate::host::supervisor::UserSupervisor;
 use crate::port::channel::{ChannelProvider, ChannelReader, ProgramChoice};

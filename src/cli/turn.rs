@@ -10,6 +10,7 @@ use super::args::turn::{
 use super::emit::Reply;
 use super::input;
 use super::kernel_reply::{answer, misuse, with_ports};
+use crate::compose::CodexCli;
 use crate::contract::json;
 use crate::contract::packet::Refusal;
 use crate::flow::Mode;
@@ -206,23 +207,13 @@ fn host_argv(args: &TurnRunOnceArgs, host: HostWord) -> Result<Vec<String>, Refu
         (_, Some(_)) => Err(misuse(
             "a codex-cli host brings its own command; leave --host-command-json out",
         )),
-        (_, None) => Ok(codex(args)),
-    }
-}
-
-/// The command of a codex host: one request on standard input, one result on standard output.
-fn codex(args: &TurnRunOnceArgs) -> Vec<String> {
-    let mut argv = vec![args.codex_bin.clone(), "exec".to_owned()];
-    for (flag, value) in [
-        ("--model", &args.codex_model),
-        ("--sandbox", &args.codex_sandbox),
-    ] {
-        if let Some(value) = value {
-            argv.extend([flag.to_owned(), value.clone()]);
+        (_, None) => Ok(CodexCli {
+            program: &args.codex_bin,
+            model: args.codex_model.as_deref(),
+            sandbox: args.codex_sandbox.as_deref(),
         }
+        .argv()),
     }
-    argv.push("-".to_owned());
-    argv
 }
 
 /// An argument vector: 1 to 32 words of 1 to 1024 characters.

@@ -1,11 +1,13 @@
 //! Goals, quota, Turns and settlement through the binary.
 
+mod asked_captures;
 mod crash;
 mod current;
 mod decisions;
 mod disk;
 mod formats;
 mod halves;
+mod hosts;
 mod large;
 mod leases;
 mod meddling;
