@@ -109,14 +109,11 @@ error_codes! {
     TurnLaneInFlight => "turn_lane_in_flight",
 
     // kernel: settlement, refresh, sinks
-    InvalidIdentity => "invalid_identity",
     ReceiptMissing => "receipt_missing",
     IdentityMismatch => "identity_mismatch",
     WritebackMissing => "writeback_missing",
     WritebackRejected => "writeback_rejected",
     QuotaSpendRejected => "quota_spend_rejected",
-    TerminalCloseoutRejected => "terminal_closeout_rejected",
-    Cancelled => "cancelled",
     PermissionDenied => "permission_denied",
     BudgetRejected => "budget_rejected",
     MalformedSettlementState => "malformed_settlement_state",
@@ -125,7 +122,6 @@ error_codes! {
     CommittedVisionDecisionConflict => "committed_vision_decision_conflict",
     CheckpointSupersededByLaterVision => "checkpoint_superseded_by_later_vision",
     CheckpointSupplementMustNotRepeatMutations => "checkpoint_supplement_must_not_repeat_mutations",
-    RepairWorkspaceBeforeCheckpoint => "repair_workspace_before_checkpoint",
     VisionBudgetExceeded => "vision_budget_exceeded",
     ReplanDeltaNotAccepted => "replan_delta_not_accepted",
     ReplanObligationMismatch => "replan_obligation_mismatch",

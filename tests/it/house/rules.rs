@@ -259,3 +259,26 @@ fn every_error_code_is_explained_and_every_explained_code_exists() {
         "in docs/errors.md, but no code: {stale:?}"
     );
 }
+
+#[test]
+fn every_error_code_is_given_by_some_room() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let list = fs::read_to_string(root.join("src/contract/error.rs")).expect("the codes");
+    let names: Vec<&str> = list
+        .lines()
+        .filter_map(|line| line.strip_prefix("    ")?.split_once(" => \""))
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(names.len(), loopx::contract::error::ErrorCode::ALL.len());
+    let sources = source::all();
+    let is_given = |name: &&str| {
+        let users = sources
+            .iter()
+            .filter(|source| source.name != "contract/error.rs");
+        users
+            .flat_map(|source| &source.words)
+            .any(|word| word == name)
+    };
+    let idle: Vec<&str> = names.into_iter().filter(|name| !is_given(name)).collect();
+    assert!(idle.is_empty(), "codes that cannot occur: {idle:?}");
+}
