@@ -1,6 +1,7 @@
 //! Goals, quota, Turns and settlement through the binary.
 
 mod asked_captures;
+mod busy;
 mod crash;
 mod current;
 mod decisions;

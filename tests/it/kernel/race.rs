@@ -2,6 +2,8 @@
 
 use std::process::Child;
 
+use serde_json::Value;
+
 use crate::support::world::{GOAL, World};
 
 pub(super) fn start(world: &World, commands: &[Vec<&str>]) -> Vec<Child> {
@@ -44,11 +46,20 @@ fn sixteen_processes_on_one_turn_start_one_host_and_spend_once() {
         "--format",
         "json",
     ];
-    let ends = codes(start(&world, &vec![command; 16]));
-    assert!(
-        ends.iter().all(|code| matches!(code, Some(0 | 1))),
-        "{ends:?}"
-    );
+    let mut winners = 0;
+    for child in start(&world, &vec![command; 16]) {
+        let done = child.wait_with_output().expect("ends");
+        let packet: Value = serde_json::from_slice(&done.stdout).expect("a packet");
+        if done.status.code() == Some(0) {
+            assert_eq!(packet["status"], "committed", "{packet}");
+            winners += u32::from(packet["replayed"] == false);
+        } else {
+            assert_eq!(done.status.code(), Some(1), "{packet}");
+            assert_eq!(packet["error_code"], "turn_lane_in_flight", "{packet}");
+            assert_eq!(packet["in_flight"]["agent_id"], "lane-a", "{packet}");
+        }
+    }
+    assert_eq!(winners, 1);
     assert_eq!(world.turn("turn-1").packet()["status"], "committed");
     assert_eq!(world.host_calls(), 1);
     assert_eq!(world.spent(), 1);
