@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::args::Format;
 use crate::contract::json;
 use crate::contract::packet::Refusal;
-use crate::render::packet_text;
+use crate::render::{kernel_text, packet_text};
 
 /// The error packet of commands whose family has none of its own.
 pub(super) const ERROR_SCHEMA: &str = "loopx_error_v0";
@@ -23,6 +23,8 @@ pub(super) type Layout = fn(&Value) -> String;
 pub(super) enum Reply {
     /// A packet and the layout of its text; both say the same.
     Packet { packet: Value, layout: Layout },
+    /// A packet whose text is headed by the name of its command.
+    Titled { packet: Value, command: String },
     /// A packet about a request that cannot be one: exit code 2.
     Misused { packet: Value },
     /// Text alone: completions, manual pages, a printed artifact.
@@ -39,6 +41,12 @@ impl Reply {
     pub(super) fn value(packet: Value) -> Self {
         let layout = packet_text::general;
         Self::Packet { packet, layout }
+    }
+
+    /// Answers with the packet of a command, whose text is headed by its name.
+    pub(super) fn titled(packet: Value, command: &str) -> Self {
+        let command = command.to_owned();
+        Self::Titled { packet, command }
     }
 
     /// Answers with a packet and the text a layout makes of it.
@@ -76,7 +84,15 @@ pub(super) fn print(reply: &Reply, format: Format) -> ExitCode {
             let is_ok = packet.get("ok") == Some(&Value::Bool(true));
             (u8::from(!is_ok), in_format(packet, *layout, format))
         }
-        Reply::Misused { packet } => (2, in_format(packet, packet_text::general, format)),
+        Reply::Titled { packet, command } => {
+            let is_ok = packet.get("ok") == Some(&Value::Bool(true));
+            let text = match format {
+                Format::Markdown => kernel_text::titled(command, packet),
+                Format::Json | Format::Digest => json::pretty(packet).unwrap_or_default(),
+            };
+            (u8::from(!is_ok), text)
+        }
+        Reply::Misused { packet } => (2, in_format(packet, packet_text::refusal, format)),
     };
     match write_out(text.as_bytes()) {
         Ok(()) => ExitCode::from(code),

@@ -32,9 +32,9 @@ pub(super) fn run(args: &HandoffArgs, global: &Global) -> Reply {
 fn inspect(args: &SubjectArgs, global: &Global) -> Reply {
     let subject = match subject(args) {
         Ok(subject) => subject,
-        Err(refusal) => return misused(&refusal, "inspect"),
+        Err(refusal) => return misused(&refusal, "handoff inspect"),
     };
-    with_ports(global, "inspect", |ports| {
+    with_ports(global, "handoff inspect", |ports| {
         handoff::inspect(ports, &subject, global.format == Format::Digest)
     })
 }
@@ -42,14 +42,14 @@ fn inspect(args: &SubjectArgs, global: &Global) -> Reply {
 fn prepare(args: &PrepareArgs, global: &Global) -> Reply {
     let subject = match subject(&args.subject) {
         Ok(subject) => subject,
-        Err(refusal) => return misused(&refusal, "prepare"),
+        Err(refusal) => return misused(&refusal, "handoff prepare"),
     };
     let context = match context(args) {
         Ok(context) => context,
         Err(refusal) => return answer(Err::<Value, _>(refusal), "prepare"),
     };
     let operation = operation(&args.operation);
-    with_ports(global, "prepare", |ports| {
+    with_ports(global, "handoff prepare", |ports| {
         let mode = Mode::of_dry_run(args.operation.dry_run);
         handoff::prepare(ports, mode, (&subject, &operation), &context)
     })
@@ -58,7 +58,7 @@ fn prepare(args: &PrepareArgs, global: &Global) -> Reply {
 fn adopt(args: &AdoptArgs, global: &Global) -> Reply {
     let subject = match subject(&args.subject) {
         Ok(subject) => subject,
-        Err(refusal) => return misused(&refusal, "adopt"),
+        Err(refusal) => return misused(&refusal, "handoff adopt"),
     };
     let proof = args
         .task_lease_idempotency_key
@@ -72,7 +72,7 @@ fn adopt(args: &AdoptArgs, global: &Global) -> Reply {
         .clone()
         .unwrap_or_else(|| subject.agent.clone());
     let (operation, target) = (operation(&args.operation), Target { agent, proof });
-    with_ports(global, "adopt", |ports| {
+    with_ports(global, "handoff adopt", |ports| {
         let mode = Mode::of_dry_run(args.operation.dry_run);
         handoff::adopt(ports, mode, (&subject, &operation), &target)
     })
@@ -108,6 +108,11 @@ fn context(args: &PrepareArgs) -> Result<Context, Refusal> {
                 Refusal::new(ErrorCode::InvalidContinuationRequest, refusal.message)
             })?;
             Context::parse(&value)
+        }
+        None if args.rationale.is_none() => {
+            let text =
+                "a handoff needs a note: give --rationale, or a whole one with --from-context FILE";
+            return Err(Refusal::new(ErrorCode::InvalidContinuationRequest, text));
         }
         None => Context::of_rationale(args.rationale.as_deref().unwrap_or(""), &args.source_ref),
     };

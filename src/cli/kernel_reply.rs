@@ -33,7 +33,7 @@ pub(super) fn with_ports(
 /// Answers with a packet or a refusal. A packet of its own says by `ok` how it went.
 pub(super) fn answer(result: Result<Value, Refusal>, command: &str) -> Reply {
     match result {
-        Ok(packet) => Reply::value(packet),
+        Ok(packet) => Reply::titled(packet, command),
         Err(refusal) if MISUSES.contains(&refusal.code) => misused(&refusal, command),
         Err(refusal) => Reply::refused(refusal, emit::ERROR_SCHEMA, command),
     }

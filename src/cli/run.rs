@@ -1,5 +1,6 @@
 //! Parsing the command line, handing it to its family, printing what comes back.
 
+use std::error::Error;
 use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
@@ -38,7 +39,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
         Reply::refused(
             Refusal::new(ErrorCode::InternalError, message),
             schema,
-            command_words(&argv).last().map_or("loopx", String::as_str),
+            &command_words(&argv).join(" "),
         )
     });
     emit::print(&reply, format)
@@ -98,7 +99,7 @@ fn refuse_command_line(argv: &[OsString], error: &clap::Error) -> ExitCode {
         let message = format!(
             "the command line was not understood: {}{}; `--help` shows what is accepted",
             error.kind(),
-            accepted(error) + &named(error)
+            accepted(error) + &named(error) + &expected(error, argv)
         );
         let refusal = Refusal::new(ErrorCode::InvalidArguments, message);
         let command = command_words(argv).join(" ");
@@ -106,8 +107,13 @@ fn refuse_command_line(argv: &[OsString], error: &clap::Error) -> ExitCode {
             true => emit::REPORT_ERROR_SCHEMA,
             false => emit::ERROR_SCHEMA,
         };
-        let word = command.rsplit(' ').next().unwrap_or("loopx").to_owned();
-        let reply = Reply::refused(refusal, schema, &word);
+        // Spec periodic-report-core: its error packets carry the subcommand alone.
+        let word = match (command.strip_prefix("periodic-report "), command.as_str()) {
+            (Some(subcommand), _) => subcommand,
+            (None, "") => "loopx",
+            (None, words) => words,
+        };
+        let reply = Reply::refused(refusal, schema, word);
         emit::print(&reply, Format::Json);
     }
     ExitCode::from(2)
@@ -164,15 +170,41 @@ fn named(error: &clap::Error) -> String {
         Some(ContextValue::Strings(words)) => words.join(", "),
         _ => String::new(),
     };
-    let missing = match error.kind() {
-        ErrorKind::MissingRequiredArgument => words(ContextKind::InvalidArg),
-        _ => String::new(),
+    // Everywhere else the flag is spelled as the caller typed it.
+    let is_own_word = !matches!(
+        error.kind(),
+        ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand
+    );
+    let missing = match (is_own_word, words(ContextKind::PriorArg)) {
+        (false, _) => String::new(),
+        (true, prior) if prior.is_empty() => words(ContextKind::InvalidArg),
+        (true, prior) => format!("{} and {prior}", words(ContextKind::InvalidArg)),
     };
     let meant = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand].map(words);
     match (missing.is_empty(), meant.join("").is_empty()) {
         (false, _) => format!(": {missing}"),
         (_, false) => format!("; did you mean {}?", meant.join("")),
         _ => String::new(),
+    }
+}
+
+/// The rule a value broke, in our own words: a sentence that repeats something of the command line is left out.
+fn expected(error: &clap::Error, argv: &[OsString]) -> String {
+    let Some(rule) = error.source().map(ToString::to_string) else {
+        return String::new();
+    };
+    // The parser of ranges begins with the value it was given.
+    let rule = match rule.split_once(" is not in ") {
+        Some((_, range)) => format!("must be in {range}"),
+        None => rule,
+    };
+    let given = argv.iter().skip(1).filter_map(|word| word.to_str());
+    let repeats = given
+        .map(|word| word.rsplit('=').next().unwrap_or(word))
+        .any(|word| word.len() > 2 && !word.starts_with("--") && rule.contains(word));
+    match repeats {
+        true => String::new(),
+        false => format!(" ({rule})"),
     }
 }
 

@@ -397,6 +397,12 @@ pub fn lifecycle(
     packet["operation"] = json!(word);
     packet["from_status"] = json!(edited.before.status.as_str());
     packet["to_status"] = json!(status);
+    if operation != Operation::Resume {
+        let goal = shell_line(&[id.to_string()]);
+        packet["next_step"] = json!(format!(
+            "`loopx goal-lifecycle --goal-id {goal} --operation resume --execute` brings the goal back to work"
+        ));
+    }
     Ok(packet)
 }
 

@@ -7,10 +7,13 @@ use super::ports::Ports;
 use super::snapshot;
 use crate::contract::goal::Goal;
 use crate::contract::ids::GoalId;
-use crate::contract::todo::{Role, Todo};
+use crate::contract::scope::DecisionScope;
+use crate::contract::todo::{Role, Status, Todo};
 use crate::kernel::quota::policy::{self, QuotaState};
-use crate::kernel::quota::snapshot::{Question, Spent};
+use crate::kernel::quota::snapshot::{Question, Spent, shell_line};
 use crate::kernel::quota::summary::{Listed, bounded};
+use crate::store::journal::gate::Refused;
+use crate::store::rows::Head;
 use crate::store::state::Reader;
 
 /// Shows one goal, or all.
@@ -52,34 +55,53 @@ fn lines(todos: &[Todo]) -> Listed {
     let line = |todo: &Todo| {
         json!({
             "todo_id": todo.id(), "status": todo.status().as_str(), "text": todo.words(), "priority": todo.text("priority"),
-            "claimed_by": todo.claimed_by(),
+            "claimed_by": todo.claimed_by(), "reason": todo.text("reason"),
         })
     };
     bounded(todos.iter(), line)
 }
 
+/// What the store holds of a goal; nothing of a goal that was never written.
+#[derive(Default)]
+struct Stored {
+    agent_todos: Vec<Todo>,
+    user_todos: Vec<Todo>,
+    spent: Spent,
+    head: Option<Head>,
+    holding: Vec<Refused>,
+}
+
+impl Stored {
+    fn read(ports: &Ports, goal: &Goal, reader: &Reader) -> Answer<Self> {
+        let question = Question {
+            agent: None,
+            todo: None,
+            obligation: None,
+            instance: None,
+            capabilities: Vec::new(),
+            now: ports.now,
+            places: Default::default(),
+        };
+        let rows = reader.rows();
+        let agent_todos = rows.unfinished(&goal.id, Role::Agent)?;
+        let mut holding = rows.refusals(&goal.id)?;
+        holding.retain(|gate| holds(gate, &agent_todos));
+        Ok(Self {
+            agent_todos,
+            user_todos: rows.unfinished(&goal.id, Role::User)?,
+            spent: snapshot::spent(rows, goal, &question)?,
+            head: rows.head(&goal.id)?,
+            holding,
+        })
+    }
+}
+
 fn one(ports: &Ports, goal: &Goal, reader: Option<&Reader>) -> Answer<Row> {
-    let question = Question {
-        agent: None,
-        todo: None,
-        obligation: None,
-        instance: None,
-        capabilities: Vec::new(),
-        now: ports.now,
-        places: Default::default(),
+    let stored = match reader {
+        None => Stored::default(),
+        Some(reader) => Stored::read(ports, goal, reader)?,
     };
-    let (agent_todos, user_todos, spent, revision) = match reader {
-        None => (Vec::new(), Vec::new(), Spent::default(), None),
-        Some(reader) => {
-            let rows = reader.rows();
-            (
-                rows.unfinished(&goal.id, Role::Agent)?,
-                rows.unfinished(&goal.id, Role::User)?,
-                snapshot::spent(rows, goal, &question)?,
-                rows.head(&goal.id)?,
-            )
-        }
-    };
+    let (user_todos, spent) = (&stored.user_todos, stored.spent);
     let state = policy::state(goal, spent);
     let has_gate = user_todos.iter().any(Todo::is_user_gate);
     let attention = match state {
@@ -88,9 +110,10 @@ fn one(ports: &Ports, goal: &Goal, reader: Option<&Reader>) -> Answer<Row> {
         QuotaState::OperatorGate => Some("operator_gate"),
         _ if has_gate => Some("open_user_gate"),
         _ if !user_todos.is_empty() => Some("open_user_todo"),
+        _ if !stored.holding.is_empty() => Some("refused_gate"),
         _ => None,
     };
-    let (agents, users) = (lines(&agent_todos), lines(&user_todos));
+    let (agents, users) = (lines(&stored.agent_todos), lines(user_todos));
     let mut packet = json!({
         "goal_id": goal.id,
         "title": goal.text("title"),
@@ -102,11 +125,49 @@ fn one(ports: &Ports, goal: &Goal, reader: Option<&Reader>) -> Answer<Row> {
         "agent_todos": agents.items,
         "user_todos": users.items,
         "missing_gates": goal.missing_gates,
-        "provider_revision": super::todo::revision_text(revision.as_ref()),
+        "provider_revision": super::todo::revision_text(stored.head.as_ref()),
     });
+    if !stored.holding.is_empty() {
+        let gates = stored.holding.iter().map(|gate| refusal(goal, gate));
+        packet["refused_gates"] = gates.collect();
+    }
     if agents.rest + users.rest > 0 {
         packet["todos_omitted"] =
             json!({"agent": agents.rest, "user": users.rest, "complete": "loopx todo list"});
     }
     Ok(Row { packet, attention })
+}
+
+/// Whether work is left that a turned down gate keeps from running; nobody is asked about it again (spec 4.4).
+fn holds(gate: &Refused, todos: &[Todo]) -> bool {
+    let scope = gate.scope.as_deref().and_then(DecisionScope::parse);
+    let mut open = todos.iter().filter(|todo| todo.status() == Status::Open);
+    open.any(|todo| match &scope {
+        None => {
+            gate.body.get("global_gate") == Some(&json!(true))
+                || gate.body.get("blocks_agent").is_some_and(Value::is_string)
+        }
+        Some(scope) => todo
+            .required_scopes()
+            .iter()
+            .any(|needed| scope.covers(needed)),
+    })
+}
+
+fn refusal(goal: &Goal, gate: &Refused) -> Value {
+    let words = [
+        "loopx",
+        "todo",
+        "update",
+        "--goal-id",
+        goal.id.as_str(),
+        "--todo-id",
+        &gate.gate_id,
+        "--decision-outcome",
+        "approve",
+    ];
+    json!({
+        "gate_id": gate.gate_id, "outcome": gate.outcome, "decision_scope": gate.scope,
+        "reopen_command": shell_line(&words.map(str::to_owned)),
+    })
 }

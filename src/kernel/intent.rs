@@ -4,6 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::quota::snapshot::shell_line;
 use crate::contract::digest;
 use crate::contract::goal::Goal;
 use crate::contract::ids::AgentId;
@@ -56,13 +57,28 @@ pub fn projection(goal: &Goal, agent: &AgentId, intent: &Value) -> Option<Map<St
         "state": "pending",
         "action_kind": "consume_periodic_report_intent",
         "action_summary": "Consume the pending report intent: prepare its text, then freeze and queue the report",
-        "command": format!("loopx periodic-report consume-pending --goal-id {} --agent-id {agent} --execute", goal.id),
+        "command": command(goal.id.as_str(), agent.as_str()),
         "generation_authorized": true,
         "external_delivery_authorized": true,
         "agent_read_required": true,
     });
     check(packet.as_object()?).ok()?;
     packet.as_object().cloned()
+}
+
+/// The provider-neutral command, quoted where a shell needs it.
+fn command(goal: &str, agent: &str) -> String {
+    let words = [
+        "loopx",
+        "periodic-report",
+        "consume-pending",
+        "--goal-id",
+        goal,
+        "--agent-id",
+        agent,
+        "--execute",
+    ];
+    shell_line(&words.map(str::to_owned))
 }
 
 /// Checks a projection: exactly these fields, and the one command.
@@ -88,9 +104,7 @@ pub fn check(packet: &Map<String, Value>) -> Result<(), &'static str> {
     }
     let word = |name: &str| packet.get(name).and_then(Value::as_str).unwrap_or("");
     let (goal, agent) = (word("goal_id"), word("agent_id"));
-    let expected = format!(
-        "loopx periodic-report consume-pending --goal-id {goal} --agent-id {agent} --execute"
-    );
+    let expected = command(goal, agent);
     let command = word("command");
     if command != expected
         || text::is_longer_than(command, 1200)

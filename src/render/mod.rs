@@ -5,6 +5,7 @@ pub(crate) mod brief;
 pub(crate) mod escape;
 pub(crate) mod generate_text;
 pub(crate) mod html;
+pub(crate) mod kernel_text;
 pub(crate) mod labels;
 pub(crate) mod link;
 pub(crate) mod log_text;

@@ -8,8 +8,13 @@ pub(crate) fn general(packet: &Value) -> String {
         return format!("{}\n", scalar(packet));
     };
     let schema = map.get("schema_version").and_then(Value::as_str);
-    let mut out = format!("# {}\n\n", schema.unwrap_or("loopx"));
-    for (name, value) in map {
+    format!("# {}\n\n{}", schema.unwrap_or("loopx"), body(packet))
+}
+
+/// Every member of a packet but its schema, one line each, nested ones indented.
+pub(crate) fn body(packet: &Value) -> String {
+    let mut out = String::new();
+    for (name, value) in packet.as_object().into_iter().flatten() {
         if name != "schema_version" {
             member(&mut out, 0, name, value);
         }
@@ -60,7 +65,7 @@ fn item(out: &mut String, depth: usize, value: &Value) {
 }
 
 /// One line of text: control characters never reach a terminal as they are.
-fn scalar(value: &Value) -> String {
+pub(crate) fn scalar(value: &Value) -> String {
     match value {
         Value::String(text) => text
             .chars()

@@ -91,7 +91,7 @@ pub(in crate::cli) struct PrepareArgs {
     #[command(flatten)]
     pub(in crate::cli) operation: OperationArgs,
     /// The note as a JSON object: work_summary, rationale, approaches_tried, next_steps, files_touched, key_decisions, open_questions, source_refs
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["rationale", "source_ref"], required_unless_present = "rationale")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rationale", "source_ref"])]
     pub(in crate::cli) from_context: Option<PathBuf>,
     /// Why the work is handed over
     #[arg(long)]

@@ -19,6 +19,58 @@ pub enum FailureKind {
     Unknown,
 }
 
+/// What was seen of a host that gave no result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The program could not be started.
+    NotStarted,
+    /// It did not end in time.
+    TimedOut,
+    /// It ended with this exit code.
+    ExitStatus(i32),
+    /// A signal ended it.
+    Signal,
+    /// It printed more than an answer may have.
+    AnswerTooLong,
+    /// What it printed is not one JSON object.
+    AnswerNotJson,
+    /// Its answer is not a result of this Turn.
+    AnswerRejected,
+}
+
+impl Cause {
+    /// What to look at, by the word of a record.
+    pub fn advice(word: &str) -> Option<&'static str> {
+        Some(match word {
+            "program_not_started" => {
+                "the host program could not be started; check the first word of the host command and the project folder"
+            }
+            "timed_out" => "the host did not end in time; give it more with --timeout-seconds",
+            "exit_status" => "the host ended with an exit code other than 0",
+            "signal" => "a signal ended the host",
+            "answer_too_long" => "the host printed more than 12000 bytes",
+            "answer_not_json" => "the host did not print exactly one JSON object",
+            "answer_rejected" => {
+                "the host's answer is not a loopx_turn_result_v0 of this Turn; compare its fields with the request's result_contract"
+            }
+            _ => return None,
+        })
+    }
+
+    /// The word of the record.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Cause::NotStarted => "program_not_started",
+            Cause::TimedOut => "timed_out",
+            Cause::ExitStatus(_) => "exit_status",
+            Cause::Signal => "signal",
+            Cause::AnswerTooLong => "answer_too_long",
+            Cause::AnswerNotJson => "answer_not_json",
+            Cause::AnswerRejected => "answer_rejected",
+        }
+    }
+}
+
 impl FailureKind {
     const ALL: [(FailureKind, &'static str); 11] = [
         (FailureKind::ExecutorTimeout, "executor_timeout"),
@@ -62,6 +114,16 @@ impl FailureKind {
             FailureKind::TransportLost => Some((3, 10)),
             _ => None,
         }
+    }
+
+    /// The record of one failed attempt, with what is known about it; nothing of what the host said.
+    pub fn record_of(self, attempt: i64, cause: &Cause) -> Value {
+        let mut record = self.record(attempt);
+        record["cause"] = json!(cause.as_str());
+        if let Cause::ExitStatus(status) = cause {
+            record["exit_code"] = json!(status);
+        }
+        record
     }
 
     /// The record of one failed attempt.

@@ -33,6 +33,7 @@ pub(super) struct Made<'a> {
     pub readings: &'a Readings,
     pub composed: &'a Composed,
     pub has_goal: bool,
+    pub choice_of_goals: usize,
 }
 
 /// Says what was made and where.
@@ -113,6 +114,13 @@ fn next_step(made: &Made<'_>, items: usize) -> Option<NextStep> {
                 day(&made.setting.zone, newest)
             ),
             commands: vec![command_for(made.command, "latest")],
+        }),
+        _ if made.choice_of_goals > 0 => Some(NextStep {
+            reason: format!(
+                "{} goals are active; name one with --goal-id to report on it:",
+                made.choice_of_goals
+            ),
+            commands: vec![command("status"), command("periodic-report generate --goal-id GOAL")],
         }),
         _ if !made.has_goal => Some(NextStep {
             reason: "A goal makes the next report say what was achieved, what is next and what is needed:"

@@ -130,8 +130,10 @@ fn rows(
 pub(super) enum Default {
     /// There is exactly one active goal.
     Goal(GoalId),
-    /// There is none, or a choice.
+    /// There is none.
     None,
+    /// There are so many to choose from.
+    Several(usize),
     /// The registry is there and cannot be read: that is no absence.
     Unreadable,
 }
@@ -147,11 +149,13 @@ pub(super) fn default_goal(ports: &Ports) -> Default {
     let Ok(goals) = registry.goals() else {
         return Default::Unreadable;
     };
-    let mut active = goals
+    let active = goals
         .into_iter()
         .filter(|goal| goal.status == GoalStatus::Active);
-    match (active.next(), active.next()) {
-        (Some(goal), None) => Default::Goal(goal.id),
-        _ => Default::None,
+    let mut active: Vec<GoalId> = active.map(|goal| goal.id).collect();
+    match (active.len(), active.pop()) {
+        (1, Some(goal)) => Default::Goal(goal),
+        (0, _) => Default::None,
+        (several, _) => Default::Several(several),
     }
 }

@@ -57,6 +57,7 @@ pub fn run(
         readings: &readings,
         composed: &composed,
         has_goal: sources.has_goal(),
+        choice_of_goals: sources.choice_of_goals(),
     };
     let result = answer(&made, place);
     let printed = command

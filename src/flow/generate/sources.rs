@@ -28,6 +28,7 @@ pub(super) struct Sources<'a> {
     opener: &'a dyn SourceOpener,
     planned: Vec<Planned>,
     journal: Option<Journal>,
+    choice_of_goals: usize,
 }
 
 /// What all sources said.
@@ -44,11 +45,15 @@ impl<'a> Sources<'a> {
         command: &GenerateCommand,
     ) -> Result<Self, Refusal> {
         let here = current_folder()?;
-        let journal = journal(ports, command);
+        let (journal, choice_of_goals) = match journal(ports, command) {
+            Chosen::Journal(journal) => (Some(journal), 0),
+            Chosen::None => (None, 0),
+            Chosen::Several(several) => (None, several),
+        };
         let choices = choices(command, journal.as_ref(), &here);
         let lacks_goal = journal.is_none() && choices.contains(&SourceChoice::ProjectProgress);
         if choices.is_empty() || lacks_goal {
-            return Err(missing());
+            return Err(missing(choice_of_goals));
         }
         let planned = choices.into_iter().map(|choice| match choice {
             SourceChoice::ProjectProgress => Planned::Goal,
@@ -68,12 +73,18 @@ impl<'a> Sources<'a> {
             opener,
             planned: planned.collect(),
             journal,
+            choice_of_goals,
         })
     }
 
     /// Returns the title of the goal, when a goal is a source.
     pub(super) fn goal_title(&self) -> Option<&str> {
         self.journal.as_ref().and_then(Journal::title)
+    }
+
+    /// Returns how many active goals there are when none of them was named.
+    pub(super) fn choice_of_goals(&self) -> usize {
+        self.choice_of_goals
     }
 
     /// Tells whether a goal is a source.
@@ -131,19 +142,27 @@ impl<'a> Sources<'a> {
 }
 
 /// Opens the goal that is named, or the only active one, when a goal is a source.
-fn journal(ports: &Ports, command: &GenerateCommand) -> Option<Journal> {
+fn journal(ports: &Ports, command: &GenerateCommand) -> Chosen {
     let asked = &command.sources;
     if !asked.is_empty() && !asked.contains(&SourceChoice::ProjectProgress) {
-        return None;
+        return Chosen::None;
     }
     if let Some(goal) = &command.goal_id {
-        return Some(Journal::open(ports, goal));
+        return Chosen::Journal(Journal::open(ports, goal));
     }
     match default_goal(ports) {
-        Default::Goal(goal) => Some(Journal::open(ports, &goal)),
-        Default::None => None,
-        Default::Unreadable => Some(Journal::Unreadable),
+        Default::Goal(goal) => Chosen::Journal(Journal::open(ports, &goal)),
+        Default::None => Chosen::None,
+        Default::Several(several) => Chosen::Several(several),
+        Default::Unreadable => Chosen::Journal(Journal::Unreadable),
     }
+}
+
+/// The goal a report is about, or that there is a choice.
+enum Chosen {
+    Journal(Journal),
+    None,
+    Several(usize),
 }
 
 fn choices(command: &GenerateCommand, journal: Option<&Journal>, here: &Path) -> Vec<SourceChoice> {
@@ -183,12 +202,16 @@ fn resolve(here: &Path, named: &Path) -> PathBuf {
     here.join(env::expand_home(named))
 }
 
-fn missing() -> Refusal {
-    Refusal::new(
-        ErrorCode::ReportSourceMissing,
-        "there is nothing to report on here: run this inside a git work tree or name one with --source git=PATH, \
-         or make a goal with `loopx bootstrap` and name it with --goal-id",
-    )
+fn missing(choice_of_goals: usize) -> Refusal {
+    let message = match choice_of_goals {
+        0 => {
+            "there is nothing to report on here: run this inside a git work tree or name one with --source git=PATH, \
+             or make a goal with `loopx bootstrap` and name it with --goal-id"
+                .to_owned()
+        }
+        several => format!("{several} goals are active; name one with --goal-id"),
+    };
+    Refusal::new(ErrorCode::ReportSourceMissing, message)
 }
 
 fn all_failed(readings: &[SourceReading]) -> Refusal {

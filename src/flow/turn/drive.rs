@@ -64,6 +64,7 @@ fn drive(
         record((ports, place), &mut writer, loaded, Event::HostStarting)?;
         effects.host_invoked = true;
         let outcome = steps::run_host((ports, place), run, loaded, (&identity, bound))?;
+        effects.host_invoked = !outcome.is_never_started();
         record((ports, place), &mut writer, loaded, outcome)?;
         crate::failpoint!(Point::TypedResultStored);
     } else if start.retries {

@@ -6,10 +6,11 @@ use super::journal_file::{self, Loaded};
 use crate::contract::error::ErrorCode;
 use crate::contract::ids::TurnKey;
 use crate::contract::packet::Refusal;
+use crate::contract::turn::failure::Cause;
 use crate::flow::open::Answer;
 use crate::flow::settle;
 use crate::kernel::turn::journal::{Journal, Status};
-use crate::kernel::turn::recover::Recovery;
+use crate::kernel::turn::recover::{self, Recovery};
 use crate::store::rows::Rows;
 
 /// What this call did.
@@ -76,8 +77,15 @@ pub fn execution(
         let result = journal.get("settlement_result").cloned();
         put("settlement_result", result.unwrap_or(stored));
     }
-    if is_replay || !is_ok {
+    if is_replay {
         put("recovery", recovery.to_value(retry));
+    } else if !is_ok {
+        // What the next call finds, not what this one began with: a failed Turn waits for the retry flag.
+        let is_failed = status == Status::Failed;
+        put(
+            "recovery",
+            recover::assess(journal, is_failed).to_value(is_failed),
+        );
     }
     recorded(&mut packet, journal);
     if !is_ok {
@@ -123,7 +131,11 @@ fn failure(
     (status, is_replay): (Status, bool),
 ) {
     let sentence = failure_sentence(status, is_replay);
-    packet.insert("error".to_owned(), json!(sentence));
+    let told = match failed_by(journal) {
+        Some(why) => format!("{why}; {sentence}"),
+        None => sentence.to_owned(),
+    };
+    packet.insert("error".to_owned(), json!(told));
     let code = match (is_replay, journal.text("reason")) {
         (true, _) => ErrorCode::FailedRetryNotRequested.as_str(),
         (false, Some(reason)) if is_code(reason) => reason,
@@ -132,6 +144,28 @@ fn failure(
     packet
         .entry("error_code".to_owned())
         .or_insert_with(|| json!(code));
+}
+
+/// What failed, by the record of the host or of the validation.
+fn failed_by(journal: &Journal) -> Option<String> {
+    let host = journal.get("host_failure");
+    if let Some(host) = host {
+        let cause = host.get("cause").and_then(Value::as_str)?;
+        let advice = Cause::advice(cause)?;
+        return Some(match host.get("exit_code").and_then(Value::as_i64) {
+            Some(code) => format!("{advice} ({code})"),
+            None => advice.to_owned(),
+        });
+    }
+    let validation = journal.get("task_validation")?;
+    let is_passed = validation.get("ok") == Some(&Value::Bool(true));
+    let summary = validation.get("summary").and_then(Value::as_str)?;
+    (!is_passed).then(
+        || match validation.get("exit_code").and_then(Value::as_i64) {
+            Some(code) => format!("{summary} (exit code {code})"),
+            None => summary.to_owned(),
+        },
+    )
 }
 
 fn is_code(reason: &str) -> bool {

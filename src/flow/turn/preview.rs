@@ -30,7 +30,7 @@ pub(super) fn preview(ports: &Ports, asked: &RunOnce) -> Answer {
         .selected
         .as_ref()
         .map(|todo| todo.id().clone());
-    Ok(json!({
+    let mut packet = json!({
         "ok": route != Route::ContractError,
         "schema_version": "loopx_turn_execution_v0",
         "mode": "run_once",
@@ -43,7 +43,16 @@ pub(super) fn preview(ports: &Ports, asked: &RunOnce) -> Answer {
         "route": {"kind": route.as_str(), "selected_todo_id": selected, "would_invoke_host": made.plan.turn_key.is_some()},
         "effects": Effects::default().to_value(),
         "quota_slot_spend_count": 0,
-    }))
+    });
+    if made.plan.turn_key.is_some() {
+        // Spec 9.4: without a validator only a result that is not material can settle.
+        packet["next_step"] = json!(match asked.run.validator_argv {
+            Some(_) => "add --execute to run the host",
+            None =>
+                "no validator is named, so a material result will fail; give one with --validation-command-json, then add --execute",
+        });
+    }
+    Ok(packet)
 }
 
 fn preview_stored(ports: &Ports, asked: &RunOnce, key: &TurnKey) -> Answer {

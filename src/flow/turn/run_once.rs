@@ -164,10 +164,15 @@ fn resume(
     match &recovery {
         Recovery::ReturnExisting(_) => replay((ports, place), &loaded, &recovery, asked.retry),
         Recovery::Blocked(code) => {
-            let refusal = Refusal::new(
-                *code,
-                "this Turn cannot go on from where it stands; `loopx turn inspect-journal` shows why",
-            );
+            let text = match code {
+                ErrorCode::HostRetryBudgetExhausted => {
+                    "the host failed as often as it may and nothing is owed for this Turn; start a new one with a fresh --turn-instance-id"
+                }
+                _ => {
+                    "this Turn cannot go on from where it stands; `loopx turn inspect-journal` shows why"
+                }
+            };
+            let refusal = Refusal::new(*code, text);
             Err(refuse(
                 refusal.with("recovery", recovery.to_value(asked.retry)),
             ))

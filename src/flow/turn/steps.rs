@@ -9,7 +9,7 @@ use crate::contract::ids::TurnKey;
 use crate::contract::packet::Refusal;
 use crate::contract::settlement::{Binding, SettlementIdentity};
 use crate::contract::todo::Status;
-use crate::contract::turn::failure::FailureKind;
+use crate::contract::turn::failure::{Cause, FailureKind};
 use crate::contract::turn::result::{HostResult, MAX_BYTES, ResultKind};
 use crate::failpoint::Point;
 use crate::flow::open::{Answer, Place};
@@ -103,18 +103,29 @@ fn row_of(action: &str) -> Row {
         .unwrap_or(Row::NormalRun)
 }
 
-/// The JSON object a host printed, or the kind of its failure.
-fn answered(outcome: HostOutcome) -> Result<Vec<u8>, FailureKind> {
+/// The JSON object a host printed, or what was seen instead.
+fn answered(outcome: HostOutcome) -> Result<Vec<u8>, Cause> {
     match outcome {
-        HostOutcome::TimedOut => Err(FailureKind::ExecutorTimeout),
+        HostOutcome::TimedOut => Err(Cause::TimedOut),
+        HostOutcome::NotStarted => Err(Cause::NotStarted),
+        HostOutcome::Exited { status: None, .. } => Err(Cause::Signal),
         HostOutcome::Exited {
             status: Some(0),
             stdout,
-            is_cut: false,
-        } if stdout.len() <= MAX_BYTES && crate::contract::json::parse_object(&stdout).is_ok() => {
-            Ok(stdout)
+            is_cut,
+        } => {
+            if is_cut || stdout.len() > MAX_BYTES {
+                return Err(Cause::AnswerTooLong);
+            }
+            match crate::contract::json::parse_object(&stdout) {
+                Ok(_) => Ok(stdout),
+                Err(_) => Err(Cause::AnswerNotJson),
+            }
         }
-        HostOutcome::NotStarted | HostOutcome::Exited { .. } => Err(FailureKind::Unknown),
+        HostOutcome::Exited {
+            status: Some(status),
+            ..
+        } => Err(Cause::ExitStatus(status)),
     }
 }
 
@@ -149,20 +160,28 @@ pub fn run_host(
     let outcome = ports.host.run(&call);
     crate::failpoint!(Point::HostExited);
     let attempt = journal.attempts();
-    let failed = |kind: FailureKind, error_code: Option<&str>| Event::HostFailed {
-        failure: kind.record(attempt),
-        error_code: error_code.map(str::to_owned),
-    };
+    let failed =
+        |(kind, cause): (FailureKind, Cause), error_code: Option<&str>| Event::HostFailed {
+            failure: kind.record_of(attempt, &cause),
+            error_code: error_code.map(str::to_owned),
+        };
     let stdout = match answered(outcome) {
         Ok(stdout) => stdout,
-        Err(kind) => return Ok(failed(kind, None)),
+        Err(Cause::TimedOut) => {
+            return Ok(failed(
+                (FailureKind::ExecutorTimeout, Cause::TimedOut),
+                None,
+            ));
+        }
+        Err(cause) => return Ok(failed((FailureKind::Unknown, cause), None)),
     };
     let Ok(result) = HostResult::parse(&stdout, &key, &identity.agent) else {
-        return Ok(failed(FailureKind::ContractRejected, None));
+        let rejected = (FailureKind::ContractRejected, Cause::AnswerRejected);
+        return Ok(failed(rejected, None));
     };
     if result.kind == ResultKind::ValidatedCompletion && intent_of(place, identity)?.is_none() {
         return Ok(failed(
-            FailureKind::ContractRejected,
+            (FailureKind::ContractRejected, Cause::AnswerRejected),
             Some(ErrorCode::CompletionIntentMissing.as_str()),
         ));
     }
@@ -304,9 +323,21 @@ pub fn validate(ports: &Ports, run: &Run, journal: &Journal) -> Answer<Vec<Event
             receipt["recovery_kind"] = json!(run.recovery_kind);
             Event::ValidationFailed(receipt)
         }
-        HostOutcome::TimedOut | HostOutcome::NotStarted => {
+        silent @ (HostOutcome::TimedOut | HostOutcome::NotStarted) => {
             let mut receipt = receipt("inconclusive", "command", None);
             receipt["recovery_kind"] = json!("repair_required");
+            let (error, summary) = match silent {
+                HostOutcome::NotStarted => (
+                    "program_not_started",
+                    "the validator could not be started; check the first word of --validation-command-json",
+                ),
+                _ => (
+                    "timed_out",
+                    "the validator did not end in time; give it more with --validation-timeout-seconds",
+                ),
+            };
+            receipt["summary"] = json!(summary);
+            receipt["errors"] = json!([error]);
             Event::ValidationFailed(receipt)
         }
     }])
@@ -317,7 +348,9 @@ fn receipt(status: &str, kind: &str, exit_code: Option<i32>) -> Value {
         "passed" => "the validator passed the result",
         "failed" => "the validator did not pass the result",
         "inconclusive" => "the validator did not answer",
-        "unavailable" => "a material result needs a validator",
+        "unavailable" => {
+            "a material result needs a validator; give one with --validation-command-json"
+        }
         _ => "this result needs no validation",
     };
     json!({

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use super::cooldown::Cooldown;
+use super::frontier::open_gates;
 use super::policy::QuotaState;
 use super::snapshot::{Owed, Question, Snapshot, shell_line};
 use super::user::{self, UserSide};
@@ -222,13 +223,22 @@ fn next_commands(snapshot: &Snapshot, question: &Question, verdict: &Verdict) ->
             let approve = "loopx operator-gate --goal-id {} --gate {} --decision approve";
             gates.map(|gate| command(approve, &[goal, gate])).collect()
         }
+        Row::GateCoversAll => {
+            let decide = "loopx todo update --goal-id {} --todo-id {} --decision-outcome <approve|reject|cancel>";
+            let first = open_gates(snapshot).next();
+            first
+                .map(|gate| command(decide, &[goal, gate.id().as_str()]))
+                .into_iter()
+                .collect()
+        }
         row if !row.columns().should_run || agent.is_empty() => Vec::new(),
         Row::AutonomousReplan => {
             let obligation = verdict.obligation.as_ref();
             let id = obligation.map_or("", |obligation| obligation.id.as_str());
             let refresh = "loopx refresh-state --goal-id {} --agent-id {} --replan-obligation-id {} \
-                           --turn-instance-id <turn> --autonomous-replan-recorded --settle-turn";
-            vec![command(refresh, &[goal, agent, id])]
+                           --turn-instance-id {turn} --classification <word> --delivery-outcome <outcome> \
+                           --agent-vision-json <file> --autonomous-replan-recorded --settle-turn";
+            vec![command(&with_turn(refresh, question), &[goal, agent, id])]
         }
         Row::SuccessorReplan => {
             let add = "loopx todo add --goal-id {} --role agent --text <text>";
@@ -238,10 +248,16 @@ fn next_commands(snapshot: &Snapshot, question: &Question, verdict: &Verdict) ->
             let selected = verdict.selected.as_ref();
             let todo = selected.map_or("", |todo| todo.id().as_str());
             let refresh = "loopx refresh-state --goal-id {} --agent-id {} --todo-id {} \
-                           --turn-instance-id <turn> --settle-turn";
-            vec![command(refresh, &[goal, agent, todo])]
+                           --turn-instance-id {turn} --classification <word> --delivery-outcome <outcome> --settle-turn";
+            vec![command(&with_turn(refresh, question), &[goal, agent, todo])]
         }
     }
+}
+
+/// Names the Turn of the question; without one its place stays marked for the agent to fill.
+fn with_turn(template: &str, question: &Question) -> String {
+    let turn = question.instance.as_ref();
+    template.replace("{turn}", turn.map_or("<turn>", |turn| turn.as_str()))
 }
 
 /// Fills the blanks of a command line, each quoted as a shell needs it.

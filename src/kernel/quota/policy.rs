@@ -137,8 +137,18 @@ pub fn packet(goal: &Goal, spent: Spent, state: QuotaState) -> Value {
 
 fn reason(state: QuotaState) -> &'static str {
     match state {
-        QuotaState::Paused("compute_quota_zero") => "the compute share is zero",
-        QuotaState::Paused(_) => "the goal is not active",
+        QuotaState::Paused("compute_quota_zero") => {
+            "the compute share is zero; `loopx configure-goal --quota-compute` sets one"
+        }
+        QuotaState::Paused("goal_stopped") => {
+            "the goal is stopped; `loopx goal-lifecycle --operation resume` brings it back"
+        }
+        QuotaState::Paused("goal_archived") => {
+            "the goal is archived; `loopx goal-lifecycle --operation resume` brings it back"
+        }
+        QuotaState::Paused(_) => {
+            "the goal is paused; `loopx goal-lifecycle --operation resume` brings it back"
+        }
         QuotaState::BlockedHealth => "the goal's health is marked high severity",
         QuotaState::OperatorGate => "the goal waits for a person's decision",
         QuotaState::Waiting => "the goal waits for something outside",

@@ -108,7 +108,12 @@ pub fn gate_prompt(snapshot: &Snapshot, state: QuotaState) -> Option<String> {
             lines.push(format!("- and {} more", rest + 1));
         }
     }
-    lines.push("Reply with approve, reject or defer and a short reason".to_owned());
+    // The words the command of this gate takes.
+    let words = match state {
+        QuotaState::OperatorGate => "approve, reject or defer",
+        _ => "approve, reject or cancel",
+    };
+    lines.push(format!("Reply with {words} and a short reason"));
     Some(lines.join("\n"))
 }
 

@@ -105,7 +105,9 @@ impl Row {
     /// One sentence on why.
     pub const fn reason(self) -> &'static str {
         match self {
-            Row::Paused => "the goal is paused; every permission is off until it is resumed",
+            Row::Paused => {
+                "the goal is stopped, paused, archived or without a share; every permission is off until it is resumed"
+            }
             Row::BlockedHealth => "the goal's health blocks work",
             Row::OperatorGate => "the goal waits for a recorded decision",
             Row::Throttled => "every slot of the window is spent",

@@ -66,6 +66,11 @@ pub fn update(todo: &Todo, asked: &Update, now: Timestamp) -> Outcome<Option<Tod
         changed.set("claimed_by", Value::Null);
     }
     if let Some(outcome) = &asked.outcome {
+        let has_reason = asked.members.iter().any(|(name, _)| *name == "reason");
+        if !has_reason && todo.text("decision_outcome") != Some(outcome) {
+            // The reason of an earlier outcome stays with that outcome.
+            changed.set("reason", Value::Null);
+        }
         changed.set("decision_outcome", json!(outcome));
         changed.set_status(Status::Done);
         changed.set("completion_continuation", json!("active_goal"));
@@ -73,6 +78,10 @@ pub fn update(todo: &Todo, asked: &Update, now: Timestamp) -> Outcome<Option<Tod
         changed.set_status(status);
         if status == Status::Done && todo.status() != Status::Done {
             changed.set("completion_continuation", json!("active_goal"));
+            // As `todo complete` does: work without an owner is nobody's outcome in a report.
+            if let (Some(agent), None) = (&asked.agent, todo.claimed_by()) {
+                changed.set("claimed_by", json!(agent));
+            }
         }
     }
     if changed == *todo {

@@ -10,6 +10,7 @@ use crate::contract::digest;
 use crate::contract::error::ErrorCode;
 use crate::contract::packet::Refusal;
 use crate::contract::settlement::{Binding, SettlementIdentity};
+use crate::kernel::quota::snapshot::shell_line;
 
 const BUDGET: usize = 8_192;
 
@@ -265,7 +266,8 @@ pub fn bind(envelope: &Map<String, Value>, capture: &CaptureRef) -> Map<String, 
 
 fn detail_ref(decision: &Map<String, Value>) -> Value {
     let word = |name: &str| decision.get(name).and_then(Value::as_str).unwrap_or("");
-    let (goal, agent) = (word("goal_id"), word("agent_id"));
+    let quoted = |name: &str| shell_line(&[word(name).to_owned()]);
+    let (goal, agent) = (quoted("goal_id"), quoted("agent_id"));
     json!({
         "full_decision": format!("loopx quota should-run --goal-id {goal} --agent-id {agent} --format json"),
         "todo_detail": format!("loopx todo list --goal-id {goal} --format json"),

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::contract::ids::{GoalId, TurnKey};
 use crate::contract::turn::PHASES;
+use crate::contract::turn::failure::Cause;
 
 /// Where a Turn stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +83,13 @@ pub enum Event {
     Acknowledged(Value),
     /// A failed Turn is tried again.
     Retried,
+}
+
+impl Event {
+    /// True for a host whose program could not be started.
+    pub fn is_never_started(&self) -> bool {
+        matches!(self, Event::HostFailed { failure, .. } if failure["cause"] == Cause::NotStarted.as_str())
+    }
 }
 
 /// An event that cannot happen in this state.

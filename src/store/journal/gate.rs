@@ -23,6 +23,19 @@ pub struct GateDecision {
     pub body: Map<String, Value>,
 }
 
+/// A gate that was turned down.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    /// The gate.
+    pub gate_id: String,
+    /// How it was decided.
+    pub outcome: String,
+    /// The scope it decides.
+    pub scope: Option<String>,
+    /// Everything about the decision.
+    pub body: Map<String, Value>,
+}
+
 impl Rows<'_> {
     /// The ruling outcome of every decided scope.
     pub fn scope_outcomes(&self, goal: &GoalId) -> Result<Vec<(String, String)>, StoreError> {
@@ -31,6 +44,31 @@ impl Rows<'_> {
         let mut statement = self.0.prepare(sql)?;
         let rows = statement.query_map([goal.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The gates whose ruling decision turned something down.
+    pub fn refusals(&self, goal: &GoalId) -> Result<Vec<Refused>, StoreError> {
+        let sql = "SELECT gate_id,outcome,decision_scope,body_json,MAX(decided_seq) FROM gate_decisions
+                   WHERE goal_id=?1 AND gate_id LIKE 'todo\\_%' ESCAPE '\\' GROUP BY COALESCE(decision_scope,gate_id)";
+        let mut statement = self.0.prepare(sql)?;
+        let rows = statement.query_map([goal.as_str()], |row| {
+            let refused = Refused {
+                gate_id: row.get(0)?,
+                outcome: row.get(1)?,
+                scope: row.get(2)?,
+                body: Map::new(),
+            };
+            Ok((refused, row.get::<_, String>(3)?))
+        })?;
+        let mut refused = Vec::new();
+        for row in rows {
+            let (mut one, text) = row?;
+            if one.outcome != "approve" {
+                one.body = object(&text)?;
+                refused.push(one);
+            }
+        }
+        Ok(refused)
     }
 
     /// The ruling decisions of gates without a scope that were turned down.

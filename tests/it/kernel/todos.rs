@@ -162,3 +162,144 @@ fn every_lease_command_takes_its_own_flags_alone() {
             .misused("invalid_arguments");
     }
 }
+
+#[test]
+fn a_host_that_cannot_be_started_is_named_and_was_not_invoked() {
+    let (world, _) = World::with_todo();
+    let failed = world
+        .turn_with("turn-1", "[\"./absent\"]", "[\"/bin/true\"]")
+        .refusal();
+    assert_eq!(failed["host_failure"]["cause"], "program_not_started");
+    assert_eq!(failed["effects"]["host_invoked"], false);
+    assert_eq!(failed["recovery"]["can_continue"], true);
+    assert_eq!(failed["recovery"]["reason"], "retry_failed_phase");
+    let told = failed["error"].to_string();
+    assert!(told.contains("could not be started"), "{told}");
+}
+
+#[test]
+fn the_exit_code_of_a_host_and_the_missing_validator_are_named() {
+    let (world, _) = World::with_todo();
+    let host = world.host("fails.sh", "exit 7");
+    let failed = world
+        .turn_with("turn-1", &host, "[\"/bin/true\"]")
+        .refusal();
+    assert_eq!(failed["host_failure"]["cause"], "exit_status");
+    assert_eq!(failed["host_failure"]["exit_code"], 7);
+    assert_eq!(failed["effects"]["host_invoked"], true);
+    let validator = world.turn_with("turn-2", &host, "[\"./absent\"]").refusal();
+    assert_eq!(validator["host_failure"]["exit_code"], 7);
+    let good = world.host("good.sh", "printf '%s' \"$result\"");
+    let run = [
+        "turn",
+        "run-once",
+        "--goal-id",
+        GOAL,
+        "--agent-id",
+        "lane-a",
+    ];
+    let rest = ["--project", ".", "--host-command-json", &good];
+    let bare = [&run[..], &rest].concat();
+    let preview = world.run(&bare).packet();
+    let next = preview["next_step"].to_string();
+    assert!(next.contains("--validation-command-json"), "{next}");
+    let instance = ["--turn-instance-id", "turn-3"];
+    let failed = world.run(&bare).flag(&instance).execute().refusal();
+    let told = failed["error"].to_string();
+    assert!(told.contains("--validation-command-json"), "{told}");
+}
+
+#[test]
+fn a_printed_settlement_names_its_turn_and_every_flag_it_needs() {
+    let (world, _) = World::with_todo();
+    let wake = world.decide(&["--turn-instance-id", "turn-1"]);
+    let command = wake["interaction_contract"]["cli_channel"]["next_cli_actions"][0].to_string();
+    for part in [
+        "--turn-instance-id turn-1",
+        "--delivery-outcome <outcome>",
+        "--classification <word>",
+    ] {
+        assert!(command.contains(part), "{command}");
+    }
+}
+
+#[test]
+fn a_later_outcome_does_not_keep_the_reason_of_an_earlier_one() {
+    let (world, _) = World::with_todo();
+    let gate = world.gate("Go?", &["--global-gate"]);
+    let update = ["todo", "update", "--goal-id", GOAL, "--todo-id", &gate];
+    let reject = ["--decision-outcome", "reject", "--reason", "too early"];
+    let rejected = world.run(&[&update[..], &reject].concat()).packet();
+    assert_eq!(rejected["todo"]["reason"], "too early");
+    let approve = ["--decision-outcome", "approve"];
+    let approved = world.run(&[&update[..], &approve].concat()).packet();
+    assert_eq!(approved["todo"]["reason"], Value::Null);
+}
+
+#[test]
+fn people_get_a_screen_under_the_name_of_the_command() {
+    let (world, todo) = World::with_todo();
+    for (words, heading) in [
+        (
+            &["todo", "list", "--goal-id", GOAL][..],
+            "# loopx todo list",
+        ),
+        (&["status"], "# loopx status"),
+        (
+            &["turn", "plan", "--goal-id", GOAL, "--agent-id", "lane-a"],
+            "# loopx turn plan",
+        ),
+    ] {
+        let finished = world.run(words).prepared().run();
+        let text = finished.text();
+        assert!(text.contains(heading), "{text}");
+        assert!(text.contains(&todo), "{text}");
+        assert!(text.contains("--format json"), "{text}");
+        assert!(text.lines().count() < 25, "{text}");
+    }
+}
+
+#[test]
+fn a_usage_error_in_json_names_the_flag_and_its_values_under_the_whole_command() {
+    let world = World::new();
+    let words = ["todo", "add", "--goal-id", GOAL, "--role", "robot-7"];
+    let run = world.run(&words).flag(&["--text", "x", "--format", "json"]);
+    let finished = run.prepared().run();
+    let packet = finished.json();
+    assert_eq!(packet["command"], "todo add");
+    let told = packet["error"].to_string();
+    assert!(told.contains("--role"), "{told}");
+    assert!(told.contains("agent"), "{told}");
+    assert!(!told.contains("robot-7"), "{told}");
+}
+
+#[test]
+fn a_rejected_gate_is_named_with_the_command_that_reopens_it() {
+    let world = World::new();
+    let scope = "production:goal:release";
+    world.todo("Ship", &["--required-decision-scope", scope]);
+    let gate = world.gate("Ship?", &["--decision-scope", scope]);
+    let update = ["todo", "update", "--goal-id", GOAL, "--todo-id", &gate];
+    let decide = |outcome: &str| {
+        let flag = ["--decision-outcome", outcome];
+        world.run(&[&update[..], &flag].concat()).packet();
+        world.run(&["status"]).packet()
+    };
+    let refused = decide("reject");
+    assert_eq!(refused["attention_queue"][0]["reason"], "refused_gate");
+    let named = &refused["goals"][0]["refused_gates"][0];
+    assert_eq!(named["gate_id"], gate.as_str());
+    let reopen = named["reopen_command"].to_string();
+    assert!(reopen.contains("--decision-outcome approve"), "{reopen}");
+    let approved = decide("approve");
+    assert_eq!(approved["goals"][0]["refused_gates"], Value::Null);
+}
+
+#[test]
+fn finishing_by_update_claims_the_todo_as_completing_it_does() {
+    let (world, todo) = World::with_todo();
+    let update = ["todo", "update", "--goal-id", GOAL, "--todo-id", &todo];
+    let done = ["--agent-id", "lane-a", "--status", "done"];
+    let packet = world.run(&[&update[..], &done].concat()).packet();
+    assert_eq!(packet["todo"]["claimed_by"], "lane-a");
+}
