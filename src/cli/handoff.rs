@@ -46,7 +46,7 @@ fn prepare(args: &PrepareArgs, global: &Global) -> Reply {
     };
     let context = match context(args) {
         Ok(context) => context,
-        Err(refusal) => return answer(Err::<Value, _>(refusal), "prepare"),
+        Err(refusal) => return answer(Err::<Value, _>(refusal), "handoff prepare"),
     };
     let operation = operation(&args.operation);
     with_ports(global, "handoff prepare", |ports| {

@@ -365,10 +365,18 @@ pub fn foreign_effect() -> Refusal {
 
 /// Refuses to run a host for a Turn whose writeback somebody else committed: its result could not be kept.
 pub fn require_unwritten(rows: Rows<'_>, identity: &SettlementIdentity) -> Answer<()> {
-    if steps(rows, identity)?.writeback.is_none() {
+    let steps = steps(rows, identity)?;
+    let Some(writeback) = steps.writeback else {
         return Ok(());
-    }
-    let text = "this Turn is written back already and its host was not started; pay it with `loopx quota spend-slot`, or use a fresh instance id";
+    };
+    let text = match steps.spend.is_some() || writeback.closeout_kind.is_some() {
+        true => {
+            "this Turn is settled already and its host was not started; use a fresh instance id"
+        }
+        false => {
+            "this Turn is written back already and its host was not started; pay it with `loopx quota spend-slot`, or use a fresh instance id"
+        }
+    };
     Err(Refusal::new(
         ErrorCode::CommittedWritebackPayloadConflict,
         text,

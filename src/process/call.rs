@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use super::signal::Group;
+
 /// The longest argument that Linux starts a program with.
 const MAX_ARGUMENT_BYTES: usize = 131_071;
 /// How long a child may take to end after it was asked to.
@@ -198,9 +200,9 @@ pub(crate) fn run(invocation: &Invocation) -> Result<Finished, SpawnError> {
 /// As [`run`], but what was printed before the deadline is kept.
 pub(crate) fn observe(invocation: &Invocation) -> Result<Outcome, SpawnError> {
     let started = Instant::now();
-    let mut child = invocation.spawn()?;
+    let (mut child, running) = Group::start(|| invocation.spawn())?;
     (invocation.on_started)();
-    let group = Pid::from_raw(child.id().cast_signed());
+    let group = running.id();
     let (done, pipes) = mpsc::channel();
     let stdout = collect(child.stdout.take(), invocation.max_output, &done);
     let stderr = collect(child.stderr.take(), invocation.max_output, &done);
@@ -214,6 +216,7 @@ pub(crate) fn observe(invocation: &Invocation) -> Result<Outcome, SpawnError> {
         Some(ending) => ending,
         None => {
             end_group(&mut child, group);
+            drop(running);
             let (stdout, _) = stdout.take();
             return Ok(Outcome::TimedOut { stdout });
         }
@@ -223,6 +226,7 @@ pub(crate) fn observe(invocation: &Invocation) -> Result<Outcome, SpawnError> {
         let _ = killpg(group, Signal::SIGKILL);
         let _ = pipes_closed(&pipes);
     }
+    drop(running);
     let (stdout, cut_out) = stdout.take();
     let (stderr, cut_err) = stderr.take();
     Ok(Outcome::Finished(Finished {

@@ -64,12 +64,18 @@ fn item(out: &mut String, depth: usize, value: &Value) {
     }
 }
 
+/// Characters that end a line or turn the order of what follows: a terminal would show another text than the packet's.
+fn is_steering(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
 /// One line of text: control characters never reach a terminal as they are.
 pub(crate) fn scalar(value: &Value) -> String {
     match value {
         Value::String(text) => text
             .chars()
-            .map(|c| if c.is_control() { ' ' } else { c })
+            .map(|c| if is_steering(c) { ' ' } else { c })
             .collect(),
         Value::Null => "none".to_owned(),
         Value::Array(_) => "none".to_owned(),
@@ -95,5 +101,13 @@ mod tests {
     #[test]
     fn control_characters_do_not_reach_a_terminal() {
         assert_eq!(scalar(&json!("a\u{1b}[31mb")), "a [31mb");
+    }
+
+    #[test]
+    fn characters_that_turn_the_order_of_a_text_are_shown_as_spaces() {
+        let shown = scalar(&json!(
+            "a\u{202e}b\u{2066}c\u{200f}d\u{1b}e\u{2028}f \u{5d0}\u{200d}"
+        ));
+        assert_eq!(shown, "a b c d e f \u{5d0}\u{200d}");
     }
 }

@@ -24,24 +24,77 @@ impl Migrations {
     pub const fn latest(self) -> i64 {
         self.0.len() as i64
     }
+
+    /// The list as it was when a number was the newest.
+    pub fn up_to(self, number: i64) -> Self {
+        let count = usize::try_from(number).unwrap_or_default();
+        Self(self.0.get(..count).unwrap_or(self.0))
+    }
 }
 
 /// How long a statement waits for another writer.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// Opens for reading; a missing database is `None`. A database of an older version is brought up first.
+/// Opens for reading; a missing database is `None`. One of an older version is read through a copy in memory that is
+/// brought up: a read changes no file, and only the next write migrates.
 pub fn open_read(path: &Path, migrations: Migrations) -> Result<Option<Connection>, StoreError> {
     if !present(path)? {
         return Ok(None);
     }
     let connection = reading_handle(path)?;
-    let number = checked_number(&connection, migrations)?;
-    if number == migrations.latest() {
+    if checked_number(&connection, migrations)? == migrations.latest() {
         return Ok(Some(connection));
     }
-    drop(connection);
-    drop(open_write(path, migrations)?);
-    Ok(Some(read_handle(path)?))
+    let snapshot = connection.unchecked_transaction()?;
+    // Another process may have migrated it since.
+    let have = checked_number(&snapshot, migrations)?;
+    if have < migrations.latest() {
+        return Ok(Some(brought_up(&snapshot, have, migrations)?));
+    }
+    drop(snapshot);
+    Ok(Some(connection))
+}
+
+/// Copies the rows of an older database into memory and brings the copy up.
+fn brought_up(
+    old: &Connection,
+    have: i64,
+    migrations: Migrations,
+) -> Result<Connection, StoreError> {
+    let mut copy = Connection::open_in_memory()?;
+    settle(&copy)?;
+    let step = begin(&mut copy)?;
+    for sql in migrations.up_to(have).0 {
+        step.execute_batch(sql)?;
+    }
+    let tables: Vec<String> = step
+        .prepare("SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite_%'")?
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    for table in &tables {
+        copy_rows(old, &step, table)?;
+    }
+    step.pragma_update(None, "user_version", have)?;
+    step.commit()?;
+    migrate(&mut copy, migrations)?;
+    Ok(copy)
+}
+
+/// The name comes from our own migrations, never from the database that is read.
+fn copy_rows(from: &Connection, to: &Connection, table: &str) -> Result<(), StoreError> {
+    let mut read = from.prepare(&format!("SELECT * FROM {table}"))?;
+    let count = read.column_count();
+    let places = vec!["?"; count].join(",");
+    let mut write = to.prepare(&format!("INSERT INTO {table} VALUES({places})"))?;
+    let mut rows = read.query([])?;
+    while let Some(row) = rows.next()? {
+        for index in 0..count {
+            let value: rusqlite::types::Value = row.get(index)?;
+            write.raw_bind_parameter(index + 1, value)?;
+        }
+        write.raw_execute()?;
+    }
+    Ok(())
 }
 
 /// Opens for reading and changes nothing, whatever the version; one of a newer version is refused.
@@ -348,11 +401,21 @@ mod tests {
     }
 
     #[test]
-    fn an_older_database_is_brought_up() {
+    fn an_older_database_is_read_as_it_is_and_brought_up_by_the_next_write() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.sqlite3");
-        drop(open_write(&path, ONE).unwrap());
-        assert!(open_read(&path, TWO).unwrap().is_some());
+        let old = open_write(&path, ONE).unwrap();
+        old.execute("INSERT INTO a VALUES(7)", []).unwrap();
+        let read = open_read(&path, TWO).unwrap().unwrap();
+        let row: i64 = read
+            .query_row("SELECT x+(SELECT COUNT(*) FROM b) FROM a", [], |row| {
+                row.get(0)
+            })
+            .unwrap();
+        assert_eq!(row, 7);
+        assert_eq!(version(&path).unwrap(), Some(1));
+        drop(old);
+        drop(open_write(&path, TWO).unwrap());
         assert_eq!(version(&path).unwrap(), Some(2));
     }
 

@@ -147,6 +147,7 @@ fn a_change_of_the_todo_refuses_and_an_unrelated_one_does_not() {
         .packet();
     let refused = goal.adopt("lane-b", "op-2", &prepared).refusal();
     assert_eq!(refused["error_code"], "provider_revision_mismatch");
+    assert_eq!(refused["command"], "handoff adopt");
     assert_eq!(text(&refused, "provider_revision"), goal.revision());
     assert_eq!(goal.owner(), "lane-a");
     let prepared = text(

@@ -290,3 +290,20 @@ fn a_file_where_a_backup_folder_is_meant_is_named_as_such() {
         "backup_corrupt"
     );
 }
+
+#[test]
+fn counts_that_are_not_those_of_the_todos_are_damage() {
+    let (world, _) = World::with_todo();
+    let doctor = || world.run(&["doctor"]).prepared().json_run().json();
+    assert_eq!(status_of(&doctor(), "store"), "ok");
+    let spoil = |n: i64| {
+        let sql = "UPDATE todo_counts SET n=?1 WHERE status='open'";
+        world.store().execute(sql, [n]).expect("changed");
+    };
+    for n in [-3, 0, 2] {
+        spoil(n);
+        assert_eq!(status_of(&doctor(), "store"), "failed", "{n}");
+    }
+    spoil(1);
+    assert_eq!(status_of(&doctor(), "store"), "ok");
+}

@@ -169,7 +169,7 @@ fn copy(kind: Kind, source: &Path, target: &Path) -> Result<(), BackupError> {
     }
     if kind == Kind::Store {
         // A store of a newer version is refused before it is copied.
-        drop(database::open_read(source, schema::STATE)?);
+        drop(database::open_read_only(source, schema::STATE)?);
     }
     database::copy_into(&database::open_as_it_is(source)?, target)?;
     match database::is_sound(&database::open_as_it_is(target)?)? {

@@ -17,6 +17,7 @@ mod refresh;
 mod registry;
 mod reviews;
 mod scenes;
+mod stop;
 mod todos;
 mod turns;
 mod worked;
