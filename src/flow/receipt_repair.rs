@@ -35,7 +35,7 @@ pub fn writeback(
         .rows()
         .run(&identity.goal, &stored.run_generated_at)?
         .ok_or(StoreError::Corrupt("a writeback has lost its run"))?;
-    let drafts = drafts(tx, (place, question), identity, &run)?;
+    let drafts = drafts(tx, (place, question), identity, (&stored, &run))?;
     match drafts
         .iter()
         .find_map(|draft| instant_of(draft, identity, (&stored, &run)).map(|at| (draft, at)))
@@ -83,7 +83,7 @@ fn drafts(
     tx: &GoalTx<'_>,
     (place, question): (&Place, &Question),
     identity: &SettlementIdentity,
-    run: &RunRow,
+    (stored, run): (&Writeback, &RunRow),
 ) -> Answer<Vec<EventDraft>> {
     let word = |name: &str| run.body.get(name).and_then(Value::as_str);
     if word("classification") == Some("monitor_poll") {
@@ -106,12 +106,7 @@ fn drafts(
     let recorded = run.body.get("autonomous_replan_ack").is_some();
     let mut drafts = Vec::new();
     for replan_recorded in [recorded, !recorded] {
-        let content = Content {
-            classification: word("classification").unwrap_or_default().to_owned(),
-            outcome: word("delivery_outcome").map(str::to_owned),
-            replan_recorded,
-            ..Content::default()
-        };
+        let content = content_of(run, replan_recorded);
         let ask = Ask {
             identity: Some(identity),
             agent: Some(&identity.agent),
@@ -120,6 +115,10 @@ fn drafts(
             closeout_kind: None,
             more: Map::new(),
         };
+        if let Some(stage) = stored.body.get(writeback::STAGE) {
+            drafts.push(writeback::event(&ask, Some(stage), Some(&effect)));
+            continue;
+        }
         let look = StageLook {
             before: before.as_ref(),
             current: written.as_ref().or(before.as_ref()),
@@ -133,6 +132,16 @@ fn drafts(
         drafts.push(writeback::event(&ask, None, Some(&effect)));
     }
     Ok(drafts)
+}
+
+fn content_of(run: &RunRow, replan_recorded: bool) -> Content {
+    let word = |name: &str| run.body.get(name).and_then(Value::as_str);
+    Content {
+        classification: word("classification").unwrap_or_default().to_owned(),
+        outcome: word("delivery_outcome").map(str::to_owned),
+        replan_recorded,
+        ..Content::default()
+    }
 }
 
 /// The instant at which a draft is the lost event itself, by its id.

@@ -102,7 +102,7 @@ pub fn write_back(
         tx.event(draft)?;
     }
     if let Some(identity) = ask.identity {
-        store_receipt(tx, ask, identity, (&run, &event))?;
+        store_receipt(tx, ask, identity, (&run, &event, stage.as_ref()))?;
     }
     Ok(Written {
         run,
@@ -394,15 +394,22 @@ pub fn event(ask: &Ask<'_>, stage: Option<&Value>, effect: Option<&str>) -> Even
     }
 }
 
+/// The member of a writeback row that keeps its stage receipt.
+pub const STAGE: &str = "stage";
+
 fn store_receipt(
     tx: &GoalTx<'_>,
     ask: &Ask<'_>,
     identity: &SettlementIdentity,
-    (run, event): (&RunRow, &EventRow),
+    (run, event, stage): (&RunRow, &EventRow, Option<&Value>),
 ) -> Answer<()> {
     let effect = identity.effect_id();
     let mut body = Map::new();
     body.insert("identity".to_owned(), identity.to_value());
+    if let Some(stage) = stage {
+        // The todos it was derived from may be finished by the time the event has to be made again.
+        body.insert(STAGE.to_owned(), stage.clone());
+    }
     let writeback = Writeback {
         effect_id: effect.clone(),
         instance: identity.instance.to_string(),

@@ -212,7 +212,7 @@ fn from_an_empty_folder_to_a_stage_intent() {
         "--replan-obligation-id",
         &obligation,
     ];
-    world.todo("Measure the second step", &more);
+    let successor = world.todo("Measure the second step", &more);
     let vision = json!({"schema_version": "goal_vision_replan_contract_v0", "state": "open",
         "vision_patch": {"vision_summary": "See the second table", "acceptance_summary": "Rows 41-80 measured twice"},
         "path_delta": {"schema_version": "goal_path_delta_v0", "outcome": "replan", "prior_assumption": "The first table was the whole job",
@@ -235,6 +235,38 @@ fn from_an_empty_folder_to_a_stage_intent() {
     assert_eq!(again["post_writeback_hooks"]["invoked_count"], 0);
     assert_eq!(again["post_writeback_hooks"]["intent_count"], 1);
     capability_action(world);
+    lost_stage(&sequence, (&obligation, &successor));
+}
+
+/// The event of a stage comes back whole, though the todo that proved it is finished by now.
+fn lost_stage(sequence: &Sequence, (obligation, successor): (&str, &str)) {
+    let world = &sequence.world;
+    let head = ["goal-lifecycle", "--goal-id", GOAL, "--operation", "resume"];
+    world.run(&head).execute().packet();
+    let head = [
+        "todo",
+        "complete",
+        "--goal-id",
+        GOAL,
+        "--todo-id",
+        successor,
+    ];
+    world
+        .run(&head)
+        .flag(&["--agent-id", "lane-a", "--no-follow-up", "--evidence", "e"])
+        .packet();
+    let event = || -> Option<(String, String)> {
+        let sql = "SELECT event_id,body_json FROM events WHERE event_kind='refresh_state' AND run_id='turn-2'";
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        world.store().query_row(sql, [], read).ok()
+    };
+    let before = event();
+    let sql = "DELETE FROM events WHERE event_kind='refresh_state' AND run_id='turn-2'";
+    assert_eq!(world.store().execute(sql, []).expect("deleted"), 1);
+    let repaired = sequence.replan(obligation);
+    assert_eq!(repaired["receipt_repaired"], true);
+    assert_eq!(repaired["post_writeback_hooks"]["intent_count"], 1);
+    assert_eq!(event(), before);
 }
 
 /// The pending intent is an action of its capability: no host is started, and its command is bound for the caller.
