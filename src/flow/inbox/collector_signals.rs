@@ -243,7 +243,10 @@ impl Run<'_> {
     pub(super) fn stopped(&mut self) -> Result<(), InboxError> {
         let is_idle = self.lanes.iter().all(|lane| lane.members.is_empty());
         if self.stopping {
-            self.health.status = StreamStatus::Stopped;
+            // Where the configuration is gone, that is why the consumers were asked to end.
+            if self.health.status != StreamStatus::ConfigurationRemoved {
+                self.health.status = StreamStatus::Stopped;
+            }
         } else if self.restart_pending && is_idle {
             // A dead bus would be inherited by the next consumer: it goes with the last one.
             self.streams.stop_bus();
@@ -253,9 +256,9 @@ impl Run<'_> {
             let now = self.streams.elapsed();
             let spread = self.streams.spread();
             for lane in self.lanes.iter_mut().filter(|lane| !lane.is_over) {
-                lane.retry_at = Some(
-                    now + live::pause(lane.losses.max(1), StreamStatus::SourceDisconnected, spread),
-                );
+                let losses = lane.losses.max(1);
+                let pause = live::pause(losses, StreamStatus::SourceDisconnected, spread);
+                lane.retry_at = Some(now + at_most_hooked(pause));
             }
         }
         self.write_status(true)

@@ -12,5 +12,6 @@ mod outbound;
 mod outbound_late;
 mod recorded;
 mod refusals;
+mod service_run;
 mod store;
 mod turn_start;
