@@ -18,6 +18,8 @@ pub const PROCESSING_OPERATION: &str = "lark_event_inbox_processing_operation_v0
 pub const COMMENT_REPLY_STORE: &str = "lark_document_comment_reply_store_v0";
 /// Where a collector keeps its state, below the project.
 pub const COLLECTOR_STATE: &str = ".loopx/runtime/lark-collector";
+/// Where the positions of turn starts are exported, below the project.
+pub const TURN_START_STATE: &str = ".loopx/inbox/.turn-start";
 /// Where the history positions lie, below the project.
 pub const HISTORY_STATE: &str = ".loopx/inbox/.history";
 /// The installed services, below the runtime root.

@@ -17,13 +17,12 @@ use crate::contract::inbox::history_packet::{
     HistoryCounts, HistoryFailure, HistoryReadback, HistoryRefusal, HistorySuccess,
 };
 use crate::contract::inbox::link_evidence::{LinkEvidence, LinkSource};
-use crate::contract::inbox::words;
 use crate::contract::time::Timestamp;
 use crate::failpoint;
 use crate::failpoint::Point;
 use crate::flow::Mode;
 use crate::flow::inbox::ack::claim;
-use crate::flow::inbox::context::{BoundCollector, BoundInbox, ContextArgs, Desk, resolve_inside};
+use crate::flow::inbox::context::{BoundCollector, BoundInbox, ContextArgs, Desk};
 use crate::flow::inbox::error::InboxError;
 use crate::flow::inbox::page::{DecidedPage, History, PageFault, Span};
 use crate::flow::inbox::ports::Channels;
@@ -58,7 +57,6 @@ pub fn run(
         .route(request.route_key)?
         .ok_or(InboxFault::RouteKeyUnknown)?;
     let binding = Bound::of(&collector, route)?;
-    resolve_inside(&located.project, Path::new(words::HISTORY_STATE))?;
     let file = HistoryCursorFile::of_route(&located.project, &binding.key);
     let now = desk.now.to_string();
     // A preview takes no lock and leaves no trace.
@@ -96,7 +94,7 @@ pub fn run(
         }
     };
     if let (Mode::Execute, Some(cursor)) = (request.mode, cursor) {
-        close_covered(&route.store()?, &binding.key, &cursor)?;
+        close_covered(&route.store()?, (&binding.key, desk.now), &cursor)?;
     }
     Ok((packet, activation))
 }
@@ -113,10 +111,15 @@ fn read_start(text: &str) -> Result<Timestamp, InboxFault> {
 }
 
 /// Holes that a complete history covers go away; an open one stays.
-fn close_covered(store: &Inbox, key: &RouteKey, cursor: &HistoryCursor) -> Result<(), InboxError> {
+fn close_covered(
+    store: &Inbox,
+    (key, now): (&RouteKey, Timestamp),
+    cursor: &HistoryCursor,
+) -> Result<(), InboxError> {
+    let end = cursor.coverage_end.min(now);
     if cursor.is_complete && !store.gaps(key.as_str())?.is_empty() {
         store.change_gaps(key.as_str(), |rows| {
-            gaps::without_covered(rows, cursor.coverage_start, cursor.coverage_end)
+            gaps::without_covered(rows, cursor.coverage_start, end)
         })?;
     }
     Ok(())

@@ -162,6 +162,13 @@ impl Desk<'_> {
         document: Value,
     ) -> Result<BoundCollector, InboxError> {
         self.check_placement(located)?;
+        for folder in [
+            words::COLLECTOR_STATE,
+            words::HISTORY_STATE,
+            words::TURN_START_STATE,
+        ] {
+            resolve_inside(&located.project, Path::new(folder))?;
+        }
         let config = CollectorConfig::parse(&document).map_err(InboxFault::Collector)?;
         let mut routes = Vec::with_capacity(config.routes.len());
         for route in &config.routes {

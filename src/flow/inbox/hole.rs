@@ -69,12 +69,16 @@ impl<'a> Holes<'a> {
             let updated = seen.updated_at.or(seen.drained_at)?;
             gaps::proved_by(seen.running, updated, seen.drained_at)
         });
+        // A sign of life after now was written with a clock that was ahead: it proves nothing.
+        let is_ahead = sign.is_some_and(|sign| sign > now);
+        let sign = sign.filter(|_| !is_ahead);
         let missed = seen.map(|seen| seen.damaged.as_slice()).unwrap_or_default();
         for (route, (key, store)) in self.routes.iter().enumerate() {
             let since = match sign {
                 Some(sign) => Some(sign),
-                None => self.newest(key, store, now)?,
+                None => self.newest(key, store, now)?.filter(|since| *since < now),
             };
+            let since = since.or(is_ahead.then(|| gaps::unproved(now)));
             let missed = missed.iter().find(|missed| missed.route_key == *key);
             let missed = missed.map(|missed| missed.unstored_since);
             let since = since.into_iter().chain(missed).min();

@@ -46,7 +46,9 @@ impl RouteSync<'_> {
             let stored = store
                 .sync_position(binding)
                 .map_err(|error| store_fault(&error))?;
-            let Some(window) = turn_start::window(stored.as_ref(), self.sync, self.now) else {
+            let newest = self.newest(&store, stored.as_ref())?;
+            let Some(window) = turn_start::window(stored.as_ref(), newest, self.sync, self.now)
+            else {
                 return Ok(());
             };
             self.page((&store, &history, &file), &window, (counts, out))?;
@@ -56,6 +58,23 @@ impl RouteSync<'_> {
             Ok(_) => Err(SyncFault::WindowIncomplete),
             Err(error) => Err(store_fault(&error)),
         }
+    }
+
+    /// The newest message that is stored, asked for only when the position does not say up to when the route is read.
+    fn newest(
+        &self,
+        store: &Inbox,
+        stored: Option<&SyncCursor>,
+    ) -> Result<Option<Timestamp>, SyncFault> {
+        let is_ahead =
+            stored.is_some_and(|stored| turn_start::is_ahead(stored, self.sync, self.now));
+        let (true, Some(key)) = (is_ahead, self.route.route_key()) else {
+            return Ok(None);
+        };
+        let times = store
+            .newest_times(key.as_str())
+            .map_err(|error| store_fault(&error))?;
+        Ok(turn_start::newest(&times))
     }
 
     fn page(

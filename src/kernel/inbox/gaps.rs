@@ -16,7 +16,10 @@ pub fn with_row(mut rows: Vec<GapRow>, added: GapRow) -> Vec<GapRow> {
 pub fn closed(rows: Vec<GapRow>, at: Timestamp) -> Vec<GapRow> {
     let close = |mut row: GapRow| {
         if row.ended_at.is_none() {
-            row.ended_at = Some(at.max(row.started_at));
+            if row.started_at > at {
+                row.started_at = unproved(at);
+            }
+            row.ended_at = Some(at);
         }
         row
     };
@@ -36,7 +39,12 @@ pub fn catch_up_start(
     since: Timestamp,
     now: Timestamp,
 ) -> Option<Timestamp> {
-    let since = whole_seconds(since);
+    // A hole that begins after now was written with a clock that was ahead.
+    let is_ahead = since >= now;
+    let since = whole_seconds(match is_ahead {
+        true => unproved(now),
+        false => since,
+    });
     let Some(cursor) = cursor else {
         return (since < now).then_some(since);
     };
@@ -45,9 +53,15 @@ pub fn catch_up_start(
         (false, WindowKind::Forward) => {
             Some(since.clamp(cursor.coverage_start, cursor.window_start))
         }
+        (true, _) if is_ahead && since < cursor.coverage_start => Some(cursor.coverage_start),
         (true, _) if since < cursor.coverage_start && cursor.earlier_start_used => None,
         (true, _) => Some(since),
     }
+}
+
+/// Where a hole begins whose begin is not known.
+pub fn unproved(now: Timestamp) -> Timestamp {
+    now.plus_seconds(-UNPROVED).unwrap_or(now)
 }
 
 fn whole_seconds(instant: Timestamp) -> Timestamp {
@@ -73,6 +87,9 @@ fn merged(mut rows: Vec<GapRow>) -> Vec<GapRow> {
 
 /// A lost connection may go unnoticed for this long, and a message may be posted this long before it arrives, in seconds.
 pub const UNNOTICED: i64 = 120;
+
+/// How far a hole reaches back when the clock that would say it was ahead, in seconds.
+const UNPROVED: i64 = 86_400;
 
 /// Until when everything is proved to be stored: up to the sign of life, but no further than what the oldest unstored event allows. It may
 /// have been posted some time before it arrived.
@@ -130,6 +147,13 @@ mod tests {
         );
         assert_eq!(rows, vec![row(0, None, "disconnected")]);
         assert_eq!(closed(rows, at(70)), vec![row(0, Some(70), "disconnected")]);
+    }
+
+    #[test]
+    fn a_hole_that_begins_after_now_is_read_from_a_day_before() {
+        let closed = closed(vec![row(5_000_000, None, "disconnected")], at(0));
+        assert_eq!(closed, vec![row(-86_400, Some(0), "disconnected")]);
+        assert_eq!(catch_up_start(None, at(9), at(0)), Some(at(-86_400)));
     }
 
     #[test]

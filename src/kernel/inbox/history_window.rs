@@ -69,7 +69,19 @@ pub fn resolve(
         };
     }
     if request.start >= cursor.coverage_start && request.now <= cursor.coverage_end {
-        return Ok(Step::Replayed(cursor));
+        return Ok(match proved_before(&cursor, request.now) {
+            None => Step::Replayed(cursor),
+            Some(proved) => Step::Read(
+                Transition::ForwardWindowInitialized,
+                forward(
+                    HistoryCursor {
+                        coverage_end: proved,
+                        ..cursor
+                    },
+                    request.now,
+                ),
+            ),
+        });
     }
     if request.start < cursor.coverage_start {
         if cursor.earlier_start_used {
@@ -84,6 +96,15 @@ pub fn resolve(
         Transition::ForwardWindowInitialized,
         forward(cursor, request.now),
     ))
+}
+
+/// Coverage that ends after now was read with a clock that was ahead: what was posted since is not in it. Returns up to when it is proved.
+fn proved_before(cursor: &HistoryCursor, now: Timestamp) -> Option<Timestamp> {
+    let by_window = (cursor.kind == WindowKind::Forward).then_some(cursor.window_start);
+    let mut proved = by_window.into_iter().chain([cursor.coverage_start]);
+    proved
+        .find(|proved| *proved < now)
+        .filter(|_| now < cursor.coverage_end)
 }
 
 fn window(
@@ -260,6 +281,20 @@ mod tests {
             Ok(Step::Read(Transition::Resumed, _))
         ));
         assert_eq!(step(Some(forward), 11, 99), Err(InboxFault::StartDiffers));
+    }
+
+    #[test]
+    fn coverage_ahead_of_the_clock_is_read_again_from_its_last_proof() {
+        let done = read(None, 0, 10, false);
+        let ahead = read(Some(done), 0, 900, false);
+        let again = read(Some(ahead), 0, 60, false);
+        assert_eq!(
+            (again.window_start, again.window_end, again.coverage_end),
+            (at(10), at(60), at(60))
+        );
+        assert_eq!(again.coverage_start, at(0));
+        let twice = read(Some(read(None, 0, 900, false)), 0, 60, true);
+        assert_eq!((twice.window_start, twice.coverage_end), (at(0), at(0)));
     }
 
     #[test]

@@ -176,6 +176,18 @@ impl Inbox {
         read_revisions(&connection, message_id)
     }
 
+    /// Returns when the last stored messages of a route were posted, in the provider's words.
+    pub fn newest_times(&self, route: &str) -> Result<Vec<String>, StoreError> {
+        let Some(connection) = self.reader()? else {
+            return Ok(Vec::new());
+        };
+        let mut rows = connection.prepare_cached(
+            "SELECT create_time FROM events WHERE route_key = ?1 ORDER BY seq DESC LIMIT 200",
+        )?;
+        let times = rows.query_map([route], |row| row.get::<_, String>(0))?;
+        Ok(times.collect::<Result<_, _>>()?)
+    }
+
     /// Returns the newest instant, in epoch milliseconds, that a live event proves.
     pub fn newest_live_millis(&self, route: &str) -> Result<Option<i64>, StoreError> {
         let Some(connection) = self.reader()? else {

@@ -41,6 +41,10 @@ impl Exporter {
 
     pub(super) fn write(&mut self, path: &Path, bytes: &[u8]) {
         let folder = path.parent().unwrap_or(Path::new("."));
+        if is_led_away(folder) {
+            self.has_failed = true;
+            return;
+        }
         let written = match private_file::export(path, bytes) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 private_file::create_dir(folder).and_then(|()| private_file::export(path, bytes))
@@ -54,6 +58,10 @@ impl Exporter {
     }
 
     fn remove(&mut self, path: &Path) {
+        if path.parent().is_some_and(is_led_away) {
+            self.has_failed = true;
+            return;
+        }
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => self.has_failed = true,
             _ => self.done(),
@@ -67,6 +75,14 @@ impl Exporter {
             failpoint!(Point::InboxExportWritten);
         }
     }
+}
+
+/// Tells whether a link stands on the way to a folder. The folder of an inbox is resolved, so every link is one below it.
+fn is_led_away(folder: &Path) -> bool {
+    let present = folder
+        .ancestors()
+        .find(|path| path.symlink_metadata().is_ok());
+    present.is_some_and(|present| std::fs::canonicalize(present).ok().as_deref() != Some(present))
 }
 
 impl Inbox {

@@ -8,11 +8,9 @@ use super::events::insert_batch;
 use super::{DAMAGED_ROW, Exporter, Inbox};
 use crate::contract::inbox::event::StoredEvent;
 use crate::contract::inbox::turn_start::{DispatchCursor, READS, SyncCursor};
+use crate::contract::inbox::words;
 use crate::contract::json as strict;
 use crate::store::{StoreError, database};
-
-/// Where the positions are exported, below the project.
-const FOLDER: &str = ".loopx/inbox/.turn-start";
 
 /// Where the messages whose marks were tried are exported, below the inbox.
 pub(super) const READS_FILE: &str = "reactions/turn-start-reads.json";
@@ -151,14 +149,14 @@ pub struct SyncFile<'a> {
 
 impl SyncFile<'_> {
     fn path(&self) -> PathBuf {
-        let folder = self.project.join(FOLDER).join(self.route);
+        let folder = self.project.join(words::TURN_START_STATE).join(self.route);
         folder.join(format!("{}.json", self.binding))
     }
 }
 
 /// The lock that lets one turn at a time read a project's routes.
 pub fn sync_lock_path(project: &Path) -> PathBuf {
-    project.join(FOLDER).join("sync.lock")
+    project.join(words::TURN_START_STATE).join("sync.lock")
 }
 
 fn put(

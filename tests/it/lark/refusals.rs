@@ -351,3 +351,42 @@ fn every_writer_of_a_document_names_the_write_that_failed() {
     let (_, packet) = Lark::packet(lark.inbox(&words, &collector), &[]);
     assert_eq!(packet["error_code"], "store_write_failed", "{packet}");
 }
+
+#[test]
+fn no_private_folder_may_be_a_link_that_leads_out() {
+    for folder in [
+        ".loopx/inbox/.turn-start",
+        ".loopx/inbox/.history",
+        ".loopx/runtime/lark-collector",
+    ] {
+        let lark = Lark::new();
+        let config = lark.collector(&[("alpha", CHAT)], json!({}));
+        let outside = tempfile::tempdir().expect("a folder");
+        let link = lark.sandbox.project().join(folder);
+        std::fs::create_dir_all(link.parent().expect("a parent")).expect("made");
+        std::os::unix::fs::symlink(outside.path(), &link).expect("linked");
+        let (_, packet) = Lark::packet(lark.inbox(&["drain"], &config), &[]);
+        assert_eq!(packet["error_code"], "inbox_outside_project", "{folder}");
+    }
+}
+
+#[test]
+fn an_export_follows_no_link_inside_an_inbox() {
+    let desk = Desk::with_message();
+    let outside = tempfile::tempdir().expect("a folder");
+    let inbox = desk.lark.sandbox.project().join(".loopx/inbox/one");
+    assert!(inbox.join("om_zqpa.json").exists());
+    std::os::unix::fs::symlink(outside.path(), inbox.join("outbound")).expect("linked");
+    let words = [
+        "reply",
+        "--message-id",
+        "om_zqpa",
+        "--text",
+        "a",
+        "--execute",
+    ];
+    let (_, packet) = Lark::packet(desk.lark.inbox(&words, &desk.config), &[]);
+    assert_eq!(packet["export_pending"], true, "{packet}");
+    let left = std::fs::read_dir(outside.path()).expect("readable").count();
+    assert_eq!(left, 0);
+}

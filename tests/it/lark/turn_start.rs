@@ -486,3 +486,52 @@ fn a_wake_that_dies_anywhere_is_completed_by_the_next() {
         }
     }
 }
+
+#[test]
+fn a_clock_that_was_once_ahead_passes_over_nothing() {
+    let wake = Wake::synced(&[("alpha", CHAT)]);
+    wake.sync(NOW);
+    wake.sync("2026-09-11T00:00:00Z");
+    wake.sync("2026-09-12T00:00:00Z");
+    wake.lark.seed("om_zqpa", "words", BASE + 3600, json!({}));
+    let corrected = wake.sync("2026-09-10T01:05:00Z");
+    assert_eq!(
+        (&corrected["accepted_count"], &corrected["error_code"]),
+        (&json!(1), &json!(null))
+    );
+    wake.lark.seed("om_zqpb", "words", BASE + 7200, json!({}));
+    let later = wake.sync("2026-09-10T02:05:00Z");
+    assert_eq!(
+        (&later["accepted_count"], &later["duplicate_count"]),
+        (&json!(1), &json!(0))
+    );
+}
+
+#[test]
+fn a_position_at_the_end_of_the_calendar_is_read_again() {
+    let wake = Wake::synced(&[("alpha", CHAT)]);
+    wake.sync("9999-12-31T23:59:59Z");
+    wake.lark.seed("om_zqpa", "words", BASE - 60, json!({}));
+    let corrected = wake.sync(NOW);
+    assert_eq!(corrected["accepted_count"], 1, "{corrected}");
+}
+
+#[test]
+fn nothing_is_written_through_links_that_lead_out() {
+    for folder in [".turn-start", ".turn-start/alpha"] {
+        let wake = Wake::synced(&[("alpha", CHAT)]);
+        wake.lark.seed("om_zqpa", "words", BASE - 60, json!({}));
+        let outside = tempfile::tempdir().expect("a folder");
+        let link = wake
+            .lark
+            .sandbox
+            .project()
+            .join(".loopx/inbox")
+            .join(folder);
+        fs::create_dir_all(link.parent().expect("a parent")).expect("made");
+        std::os::unix::fs::symlink(outside.path(), &link).expect("linked");
+        let dispatch = wake.dispatch(NOW);
+        let left = fs::read_dir(outside.path()).expect("readable").count();
+        assert_eq!(left, 0, "{folder}: {dispatch}");
+    }
+}
