@@ -19,6 +19,7 @@ use crate::contract::extension::Activation;
 use crate::contract::inbox::fault::InboxFault;
 use crate::contract::inbox::guidance::MessagePurpose;
 use crate::contract::inbox::packet::ERROR_SCHEMA;
+use crate::contract::inbox::sentence;
 use crate::contract::packet::coded;
 use crate::flow::Mode;
 use crate::flow::inbox::context::{ContextArgs, Desk};
@@ -51,7 +52,7 @@ pub(super) fn run(args: &LarkInboxArgs, global: &Global) -> Reply {
         return lark_collector::log(&desk, args, global.format);
     }
     match answer(&desk, &args.command) {
-        Ok(packet) => Reply::value(coded(packet)),
+        Ok(packet) => Reply::value(sentence::explained(coded(packet))),
         Err(error) => Reply::packet(&error.packet()),
     }
 }

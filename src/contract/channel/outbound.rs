@@ -22,7 +22,9 @@ const MAX_BODY_BYTES: usize = 150_000;
 pub enum TextFault {
     #[error("lark inbox reply requires non-empty text")]
     Empty,
-    #[error("lark inbox reply text is too long")]
+    #[error(
+        "lark inbox message text is too long; send takes at most 1200 characters, reply at most 131071 bytes (150000 as the provider's JSON)"
+    )]
     TooLong,
     #[error("lark inbox reply text must not be '-' or start with '@'")]
     ReservedStart,

@@ -22,6 +22,7 @@ pub mod notification_packet;
 pub mod outbound_packet;
 pub mod packet;
 pub mod run_packet;
+pub mod sentence;
 pub mod service_packet;
 pub mod stream;
 pub mod turn_start;

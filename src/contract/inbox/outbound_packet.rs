@@ -18,6 +18,8 @@ pub enum OutboundKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutboundBlocker {
     SenderUnconfigured,
+    /// The provider's program could not be started.
+    ProviderUnavailable,
     SenderIdentityMismatch,
     SenderNotInChat,
     MentionUnresolved,
@@ -36,6 +38,7 @@ impl OutboundBlocker {
         };
         let rest = match self {
             Self::SenderUnconfigured => "sender_unconfigured",
+            Self::ProviderUnavailable => "provider_unavailable",
             Self::SenderIdentityMismatch => "sender_identity_mismatch",
             Self::SenderNotInChat => "sender_not_in_configured_chat",
             Self::MentionUnresolved => "mention_identity_unresolved",

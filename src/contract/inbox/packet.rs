@@ -107,6 +107,9 @@ pub struct AckPacket {
     requested_count: usize,
     new_count: usize,
     already_acknowledged_count: usize,
+    /// Ids that no stored message has; a typing error looks like that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uncaptured_count: Option<usize>,
     write_performed: bool,
     /// The ids as they were given.
     message_ids: Vec<String>,
@@ -134,6 +137,7 @@ impl AckPacket {
             requested_count: message_ids.len(),
             new_count,
             already_acknowledged_count: message_ids.len() - new_count,
+            uncaptured_count: None,
             write_performed: execute && new_count > 0,
             message_ids,
             routed,
@@ -142,6 +146,13 @@ impl AckPacket {
             external_write_outcome: ExternalWriteOutcome::None,
             export_pending: export_pending.then_some(true),
         }
+    }
+
+    /// Says how many of the ids no stored message has.
+    #[must_use]
+    pub fn with_uncaptured(mut self, count: usize) -> Self {
+        self.uncaptured_count = (count > 0).then_some(count);
+        self
     }
 }
 

@@ -122,6 +122,7 @@ pub enum SyncFault {
     InboxReadbackFailed,
     CursorReadbackFailed,
     StoreBusy,
+    StoreNewer,
     StoreFailed,
 }
 
@@ -141,6 +142,7 @@ impl SyncFault {
             Self::InboxReadbackFailed => "inbox_readback_failed",
             Self::CursorReadbackFailed => "cursor_readback_failed",
             Self::StoreBusy => "store_busy",
+            Self::StoreNewer => "schema_unsupported",
             Self::StoreFailed => "store_corrupt",
         }
     }

@@ -33,7 +33,9 @@ pub fn run(
     let now = desk.now.to_string();
     let mut out = Exporter::default();
     let mut new_count = 0;
+    let mut uncaptured = 0;
     for (store, own) in &groups {
+        uncaptured += store.stored(own)?.iter().filter(|known| !**known).count();
         new_count += match mode {
             Mode::Preview => store
                 .processed(own)?
@@ -50,7 +52,7 @@ pub fn run(
         new_count,
         routed,
     );
-    Ok((packet, activation))
+    Ok((packet.with_uncaptured(uncaptured), activation))
 }
 
 fn check_ids(ids: &[String]) -> Result<(), InboxFault> {

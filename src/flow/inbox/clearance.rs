@@ -22,6 +22,9 @@ pub(super) enum Refusal {
 impl Refusal {
     /// Returns the blocker of a send or reply.
     pub(super) fn blocker(self) -> OutboundBlocker {
+        if self.kind() == Some(ProviderErrorKind::NotStarted) {
+            return OutboundBlocker::ProviderUnavailable;
+        }
         match self {
             Self::Sender(_) => OutboundBlocker::SenderIdentityMismatch,
             Self::Membership(_) => OutboundBlocker::SenderNotInChat,

@@ -347,8 +347,10 @@ pub(super) fn bind_inbox(
         .inbox_dir
         .as_deref()
         .map(|dir| {
-            // The database itself may not lie elsewhere either.
-            resolve_inside(project, &Path::new(dir).join(Inbox::DATABASE))?;
+            // What lies in it may not lie elsewhere either.
+            for inner in Inbox::INNER {
+                resolve_inside(project, &Path::new(dir).join(inner))?;
+            }
             resolve_inside(project, Path::new(dir))
         })
         .transpose()?;

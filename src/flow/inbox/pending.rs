@@ -103,21 +103,35 @@ impl<'a> Search<'a> {
         let first = match channel.thread(profile, source.as_str(), None) {
             Ok(page) => page,
             Err(error) if error.kind == ProviderErrorKind::NotFound => {
-                // The answer is the same for "no thread yet" and for a source that was not shown: the source itself decides.
-                let shown = channel.read_raw(profile, source).map_err(|_| Unreadable)?;
-                return if shown.thread.is_none() {
-                    Ok(None)
-                } else {
-                    Err(Unreadable)
-                };
+                return self.without_thread(source);
             }
             Err(_) => return Err(Unreadable),
         };
         let mut first = Some(first);
-        self.pages(Some(source), |token| match first.take() {
-            Some(page) => Ok(page),
-            None => channel.thread(profile, source.as_str(), token),
-        })
+        let mut is_empty = true;
+        let found = self.pages(Some(source), |token| {
+            let page = match first.take() {
+                Some(page) => page,
+                None => channel.thread(profile, source.as_str(), token)?,
+            };
+            is_empty &= page.messages.is_empty();
+            Ok(page)
+        })?;
+        match (found, is_empty) {
+            (None, true) => self.without_thread(source),
+            (found, _) => Ok(found),
+        }
+    }
+
+    /// Decides about a source whose thread shows nothing: the answer is the same for "no thread yet" and for a thread that was not shown.
+    /// The source itself knows whether there is one.
+    fn without_thread(&self, source: &MessageId) -> Searched {
+        let profile = &self.cleared.route.route().profile;
+        let shown = self.cleared.channel.read_raw(profile, source);
+        match shown.map_err(|_| Unreadable)?.thread {
+            None => Ok(None),
+            Some(_) => Err(Unreadable),
+        }
     }
 
     fn pages(

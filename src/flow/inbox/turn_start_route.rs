@@ -189,6 +189,7 @@ fn fault_of(fault: &PageFault) -> SyncFault {
 pub(super) fn store_fault(error: &StoreError) -> SyncFault {
     match error {
         StoreError::Busy | StoreError::LockTimeout(_) => SyncFault::StoreBusy,
+        StoreError::SchemaUnsupported { .. } => SyncFault::StoreNewer,
         _ => SyncFault::StoreFailed,
     }
 }

@@ -38,6 +38,17 @@ impl Inbox {
     /// Where the database lies below the folder.
     pub const DATABASE: &'static str = ".state/inbox.sqlite3";
 
+    /// What is written below the folder: the database, and the folders of locks and exports.
+    pub const INNER: [&'static str; 7] = [
+        Self::DATABASE,
+        "material-review",
+        "outbound",
+        "reactions",
+        "reactions/processing-operations",
+        "reactions/received-operations",
+        "revisions",
+    ];
+
     fn database(&self) -> PathBuf {
         self.folder.join(Self::DATABASE)
     }

@@ -91,6 +91,20 @@ fn after_the_hour_an_open_reply_is_looked_for_in_the_thread_of_its_source() {
             1,
             "nothing is sent while the thread cannot be read"
         );
+        if fault == "lose_answer" {
+            desk.lark
+                .faults(json!([{"on": "im +threads-messages-list", "do": "set",
+                "values": {"/data/messages": [], "/data/has_more": false}}]));
+            holds(
+                &Lark::packet(later(), &[]).1,
+                &json!({"ok": false, "blocker": "lark_inbox_reply_delivery_outcome_unknown"}),
+            );
+            assert_eq!(
+                desk.sends(),
+                1,
+                "an empty answer about a thread proves nothing"
+            );
+        }
         desk.lark.faults(json!([]));
         holds(
             &Lark::packet(later(), &[]).1,

@@ -56,6 +56,19 @@ fn every_code_is_explained_and_every_explained_code_exists() {
         ]
         .map(str::to_owned),
     );
+    let sentences = loopx::contract::inbox::sentence::SENTENCES;
+    known.extend(sentences.iter().map(|(code, _)| (*code).to_owned()));
+    for source in ["comment_packet", "notification_packet"] {
+        let own = coded(&format!("src/contract/inbox/{source}.rs"));
+        let is_code = |code: &&String| {
+            let is_status = code.starts_with("sent_") || code.starts_with("already_");
+            code.contains('_')
+                && !is_status
+                && !code.ends_with("_ready")
+                && *code != "gate_required"
+        };
+        known.extend(own.iter().filter(is_code).cloned());
+    }
     let missing: Vec<_> = known
         .iter()
         .filter(|code| !page.contains(*code) && !general.contains(*code))
@@ -353,6 +366,71 @@ fn every_writer_of_a_document_names_the_write_that_failed() {
 }
 
 #[test]
+fn without_the_program_every_command_says_so_and_how_to_get_it() {
+    for name in ["send", "reply"] {
+        for last in ["--provider-preflight", "--execute"] {
+            let desk = Desk::with_message();
+            let source = match name {
+                "send" => &[][..],
+                _ => &["--message-id", "om_zqpa"],
+            };
+            let words = [&[name, "--text", "a", last], source].concat();
+            let run = desk.lark.inbox(&words, &desk.config);
+            let (exit, packet) = Lark::packet(run.env("PATH", "/nowhere"), &[]);
+            let code = packet["error_code"].as_str().unwrap_or_default();
+            assert!(code.ends_with("_provider_unavailable"), "{packet}");
+            let sentence = packet["error"].as_str().unwrap_or_default();
+            assert!(sentence.contains("install"), "{packet}");
+            assert_eq!(
+                (exit, &packet["external_write_outcome"]),
+                (Some(1), &json!("none"))
+            );
+        }
+    }
+}
+
+#[test]
+fn a_send_without_a_reply_block_says_what_to_add() {
+    let desk = Desk::new();
+    let path = desk.lark.sandbox.project().join(&desk.config);
+    let mut config: Value =
+        serde_json::from_slice(&fs::read(&path).expect("a file")).expect("json");
+    config["reply"] = json!({});
+    fs::write(&path, config.to_string()).expect("written");
+    let (_, packet) = Lark::packet(desk.lark.inbox(&["send", "--text", "a"], &desk.config), &[]);
+    assert_eq!(
+        packet["blocker"],
+        "lark_outbound_message_sender_unconfigured"
+    );
+    assert!(packet["error"].is_string(), "{packet}");
+}
+
+#[test]
+fn an_acknowledged_id_that_nobody_captured_is_counted() {
+    let desk = Desk::with_message();
+    let words = [
+        "ack",
+        "--message-id",
+        "om_zqpa",
+        "--message-id",
+        "om_zqptypo",
+    ];
+    let (_, packet) = Lark::packet(
+        desk.lark.inbox(&words, &desk.config),
+        &["om_zqpa", "om_zqptypo"],
+    );
+    assert_eq!(
+        (&packet["ok"], &packet["uncaptured_count"]),
+        (&json!(true), &json!(1))
+    );
+    let (_, packet) = Lark::packet(
+        desk.lark.inbox(&words[..3], &desk.config),
+        &["om_zqpa", "om_zqptypo"],
+    );
+    assert_eq!(packet.get("uncaptured_count"), None);
+}
+
+#[test]
 fn no_private_folder_may_be_a_link_that_leads_out() {
     for folder in [
         ".loopx/inbox/.turn-start",
@@ -371,7 +449,7 @@ fn no_private_folder_may_be_a_link_that_leads_out() {
 }
 
 #[test]
-fn an_export_follows_no_link_inside_an_inbox() {
+fn nothing_is_written_through_a_link_inside_an_inbox() {
     let desk = Desk::with_message();
     let outside = tempfile::tempdir().expect("a folder");
     let inbox = desk.lark.sandbox.project().join(".loopx/inbox/one");
@@ -386,7 +464,7 @@ fn an_export_follows_no_link_inside_an_inbox() {
         "--execute",
     ];
     let (_, packet) = Lark::packet(desk.lark.inbox(&words, &desk.config), &[]);
-    assert_eq!(packet["export_pending"], true, "{packet}");
+    assert_eq!(packet["error_code"], "inbox_outside_project");
     let left = std::fs::read_dir(outside.path()).expect("readable").count();
     assert_eq!(left, 0);
 }
