@@ -18,6 +18,16 @@ fn failed_once() -> (World, String, String) {
     (world, todo, key)
 }
 
+/// What the hosts got on standard input.
+fn request_texts(world: &World) -> Vec<String> {
+    let entries = fs::read_dir(world.sandbox.project()).expect("the project");
+    entries
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.to_string_lossy().contains("/request-"))
+        .map(|path| fs::read_to_string(path).expect("a request"))
+        .collect()
+}
+
 #[test]
 fn a_turn_commits_once_and_replays_without_effects() {
     let (world, _) = World::with_todo();
@@ -52,22 +62,16 @@ fn the_first_observation_survives_a_changed_todo_and_a_more_urgent_one() {
     world.todo("urgent", &["--priority", "P0"]);
     let done = world.turn("turn-1").flag(&["--retry-failed-turn"]).packet();
     assert_eq!(done["resume_turn_key"], key.as_str());
-    let mut requests = Vec::new();
-    for entry in fs::read_dir(world.sandbox.project()).expect("the project") {
-        let path = entry.expect("an entry").path();
-        if path
-            .file_name()
-            .is_some_and(|name| name.to_string_lossy().starts_with("request-"))
-        {
-            let text = fs::read_to_string(path).expect("a request");
-            let mut request: Value = serde_json::from_str(&text).expect("JSON");
+    let attempts = request_texts(&world);
+    let requests: Vec<Value> = attempts
+        .iter()
+        .map(|text| {
+            let mut request: Value = serde_json::from_str(text).expect("JSON");
+            let members = request.as_object_mut().expect("an object");
+            members.remove("attempt");
             request
-                .as_object_mut()
-                .expect("an object")
-                .remove("attempt");
-            requests.push(request);
-        }
-    }
+        })
+        .collect();
     assert_eq!(requests.len(), 2);
     assert_eq!(requests[0], requests[1]);
     let text = &requests[0]["turn_envelope"]["source"]["decision"]["selected_todo"]["text"];
@@ -362,6 +366,16 @@ fn unknown_facts_and_number_spellings_reach_the_host_and_the_reader() {
         1,
     );
     fs::write(&registry, text).expect("written");
+    let vision = r#"{"schema_version":"goal_vision_replan_contract_v0","state":"open","reach":{"n":3.250},
+        "vision_patch":{"vision_summary":"See it all","acceptance_summary":"Measured twice"}}"#;
+    world.sandbox.file("vision.json", vision);
+    let write = ["refresh-state", "--goal-id", GOAL, "--agent-id", "lane-a"];
+    world
+        .run(&write)
+        .flag(&["--agent-vision-json", "vision.json", "--project", "."])
+        .packet();
+    let widen = "UPDATE todos SET body_json='{\"size\":{\"n\":7E+1},'||substr(body_json,2)";
+    world.store().execute(widen, []).expect("an unknown member");
     world.turn("turn-1").packet();
     let key = world.turn_key();
     let detail = world
@@ -379,7 +393,11 @@ fn unknown_facts_and_number_spellings_reach_the_host_and_the_reader() {
         ])
         .prepared()
         .run();
-    assert!(detail.text().contains("1E+2") && detail.text().contains("1.50"));
+    let asked = request_texts(&world).pop().expect("one request");
+    for spelling in ["1E+2", "1.50", "3.250", "7E+1"] {
+        assert!(detail.text().contains(spelling), "{spelling} at the reader");
+        assert!(asked.contains(spelling), "{spelling} at the host");
+    }
 }
 
 #[test]
