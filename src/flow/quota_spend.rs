@@ -10,11 +10,13 @@ use super::settle;
 use super::snapshot;
 use crate::contract::error::ErrorCode;
 use crate::contract::event::EventDraft;
+use crate::contract::goal::Goal;
 use crate::contract::ids::{AgentId, GoalId};
 use crate::contract::packet::Refusal;
 use crate::contract::settlement::{Binding, SettlementIdentity};
 use crate::failpoint::Point;
-use crate::kernel::quota::snapshot::Question;
+use crate::kernel::quota::policy;
+use crate::kernel::quota::snapshot::{Question, Spent};
 use crate::store::journal::run::RunKey;
 use crate::store::journal::settlement::Spend;
 use crate::store::rows::Rows;
@@ -52,7 +54,12 @@ pub fn spend(ports: &Ports, mode: Mode, asked: &SpendRequest) -> Answer {
     if mode.is_preview() {
         let before = snapshot::spent(rows, &place.goal, &question)?.slots;
         let slots = (before, before + 1);
-        return Ok(spend_packet((asked, mode), Some(&identity), slots, None));
+        return Ok(spend_packet(
+            (asked, mode, &place.goal),
+            Some(&identity),
+            slots,
+            None,
+        ));
     }
     drop(reader);
     let mut writer = place.writer(ports)?;
@@ -69,7 +76,7 @@ pub fn spend(ports: &Ports, mode: Mode, asked: &SpendRequest) -> Answer {
     let steps = settle::steps(writer.rows(), &identity)?;
     let done = Some((spent.generated_at.as_str(), !spent.is_replay));
     let slots = (spent.before, spent.after);
-    let mut packet = spend_packet((asked, mode), Some(&identity), slots, done);
+    let mut packet = spend_packet((asked, mode, &place.goal), Some(&identity), slots, done);
     packet["settlement_result"] = settle::settlement_result(writer.rows(), &identity)?;
     packet["settlement_progress"] = settle::progress(&steps, "heartbeat");
     Ok(packet)
@@ -155,7 +162,7 @@ fn unbound(
     let before = snapshot.spent.slots;
     if mode.is_preview() {
         return Ok(spend_packet(
-            (asked, mode),
+            (asked, mode, &place.goal),
             None,
             (before, before + asked.slots),
             None,
@@ -163,7 +170,8 @@ fn unbound(
     }
     let at = append_unbound((ports, place), asked, question, before)?;
     let slots = (before, before + asked.slots);
-    Ok(spend_packet((asked, mode), None, slots, Some((&at, true))))
+    let done = Some((at.as_str(), true));
+    Ok(spend_packet((asked, mode, &place.goal), None, slots, done))
 }
 
 /// Appends a spend without a Turn; the cap is looked at once more inside the transaction.
@@ -215,11 +223,21 @@ fn append_unbound(
 }
 
 fn spend_packet(
-    (asked, mode): (&SpendRequest, Mode),
+    (asked, mode, goal): (&SpendRequest, Mode, &Goal),
     identity: Option<&SettlementIdentity>,
     slots: (i64, i64),
     done: Option<(&str, bool)>,
 ) -> Value {
+    let after = Spent {
+        slots: slots.1,
+        ..Spent::default()
+    };
+    let reason = match (done, identity) {
+        (None, _) => "a preview; nothing is spent without --execute",
+        (Some((_, false)), _) => "this Turn was paid before; nothing was spent again",
+        (Some(_), Some(_)) => "one validated and written-back Turn",
+        (Some(_), None) => "the present decision may run; no Turn is named",
+    };
     let binding = identity.map(|identity| &identity.binding);
     json!({
         "ok": true,
@@ -235,6 +253,8 @@ fn spend_packet(
         "registry_mutated": false,
         "before": {"spent_slots": slots.0},
         "after": {"spent_slots": slots.1},
+        "would_throttle": policy::is_full(goal, after, 0),
+        "reason": reason,
         "source": asked.source,
         "todo_id": binding.and_then(Binding::todo),
         "replan_obligation_id": binding.and_then(Binding::obligation),

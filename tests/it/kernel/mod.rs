@@ -17,6 +17,7 @@ mod refresh;
 mod registry;
 mod reviews;
 mod scenes;
+mod spends;
 mod stop;
 mod todos;
 mod turns;

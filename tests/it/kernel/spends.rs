@@ -1,0 +1,44 @@
+//! What a spend says about itself (docs/spec/kernel.md 11.3).
+
+use crate::support::world::{GOAL, World};
+
+/// A written-back Turn that is not paid, with room for this many slots.
+fn owing(slots: &str) -> (World, String) {
+    let (world, todo) = World::with_todo();
+    world.configure(&["--quota-allowed-slots", slots]);
+    world.decide(&["--turn-instance-id", "turn-1", "--todo-id", &todo]);
+    world.refresh(&todo, "turn-1", &[]).packet();
+    (world, todo)
+}
+
+#[test]
+fn the_spend_that_takes_the_last_slot_says_that_the_goal_is_throttled_after_it() {
+    let (world, todo) = owing("1");
+    let paid = world.spend(&todo, "turn-1").packet();
+    assert_eq!(paid["would_throttle"], true);
+    assert_eq!(world.decide(&[])["state"], "throttled");
+}
+
+#[test]
+fn a_spend_that_leaves_a_slot_throttles_nothing() {
+    let (world, todo) = owing("2");
+    let paid = world.spend(&todo, "turn-1").packet();
+    assert_eq!(paid["would_throttle"], false);
+    assert_eq!(world.decide(&[])["state"], "eligible");
+}
+
+#[test]
+fn a_preview_a_spend_and_its_repeat_give_their_own_reasons() {
+    let (world, todo) = owing("2");
+    let preview = world
+        .run(&["quota", "spend-slot", "--goal-id", GOAL])
+        .flag(&["--agent-id", "lane-a", "--todo-id", &todo])
+        .flag(&["--turn-instance-id", "turn-1"])
+        .packet();
+    let paid = world.spend(&todo, "turn-1").packet();
+    let again = world.spend(&todo, "turn-1").packet();
+    let reason = |packet: &serde_json::Value| packet["reason"].as_str().map(str::to_owned);
+    assert!(reason(&preview).is_some_and(|text| text.contains("--execute")));
+    assert!(reason(&paid).is_some_and(|text| text.contains("validated")));
+    assert!(reason(&again).is_some_and(|text| text.contains("paid before")));
+}
