@@ -140,6 +140,12 @@ pub struct DoctorPacket {
     pub ok: bool,
     /// The schema constant.
     pub schema_version: &'static str,
+    /// The code of the first failed finding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<ErrorCode>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
     /// Nothing was changed.
     pub dry_run: bool,
     /// Everything that was looked at.

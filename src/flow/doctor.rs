@@ -49,12 +49,15 @@ pub fn run(ports: &Ports, tools: &dyn Tools, mode: Mode) -> DoctorPacket {
     let git = look.tool(tools, Tool::Git, "git");
     let channel_program = look.tool(tools, Tool::Channel, "channel_program");
     look.findings.push(Finding::ok("zone_database"));
+    let failed = look
+        .findings
+        .iter()
+        .find(|finding| finding.status == FindingStatus::Failed);
     DoctorPacket {
-        ok: look
-            .findings
-            .iter()
-            .all(|finding| finding.status != FindingStatus::Failed),
+        ok: failed.is_none(),
         schema_version: "loopx_doctor_v0",
+        error_code: failed.and_then(|finding| finding.error_code),
+        error: failed.and_then(|finding| finding.next_step.clone()),
         dry_run: mode.is_preview(),
         findings: look.findings,
         versions: Versions {

@@ -302,7 +302,10 @@ fn counts_that_are_not_those_of_the_todos_are_damage() {
     };
     for n in [-3, 0, 2] {
         spoil(n);
-        assert_eq!(status_of(&doctor(), "store"), "failed", "{n}");
+        let found = doctor();
+        assert_eq!(status_of(&found, "store"), "failed", "{n}");
+        assert_eq!(found["error_code"], "store_corrupt");
+        assert!(found["error"].is_string());
     }
     spoil(1);
     assert_eq!(status_of(&doctor(), "store"), "ok");
