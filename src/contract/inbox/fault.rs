@@ -15,16 +15,22 @@ pub enum InboxFault {
     GoalUnknown,
     #[error("the registry is not readable; repair it and try again")]
     RegistryInvalid,
-    #[error("lark inbox config is missing; name an existing file inside the project")]
+    #[error(
+        "the configuration file that --config, the goal or a route names is missing; name an existing file inside the project"
+    )]
     ConfigMissing,
-    #[error("lark inbox config is not one JSON object")]
+    #[error("the named configuration file is not one JSON object")]
     ConfigUnreadable,
-    #[error("lark inbox config must stay inside the project")]
+    #[error("the named configuration file must stay inside the project")]
     ConfigOutside,
     #[error("lark inbox directory must stay inside the project")]
     InboxOutside,
-    #[error("lark inbox config: {0}")]
+    #[error(
+        "lark inbox config (lark_event_inbox_config_v0, or lark_event_collector_config_v1 for a collector): {0}"
+    )]
     Config(ContractError),
+    #[error("lark document comment config (lark_document_comment_config_v0): {0}")]
+    CommentConfig(ContractError),
     #[error("lark inbox config schema is newer than this program; use a newer loopx")]
     ConfigSchemaUnsupported,
     #[error("lark event inbox is not enabled")]
@@ -152,7 +158,7 @@ impl InboxFault {
             Self::ConfigUnreadable => "inbox_config_unreadable",
             Self::ConfigOutside => "inbox_config_outside_project",
             Self::InboxOutside => "inbox_outside_project",
-            Self::Config(_) => "inbox_config_invalid",
+            Self::Config(_) | Self::CommentConfig(_) => "inbox_config_invalid",
             Self::ConfigSchemaUnsupported | Self::CursorSchemaUnsupported => "schema_unsupported",
             Self::NotEnabled => "inbox_not_enabled",
             Self::RouteDisabled(_) => "lark_inbox_route_disabled",

@@ -34,7 +34,7 @@ impl Document {
 
     /// Reads a located configuration; the folder comes with it.
     pub(super) fn of(located: &Located, value: &Value) -> Result<(Self, PathBuf), InboxError> {
-        let config = CommentConfig::parse(value).map_err(InboxFault::Config)?;
+        let config = CommentConfig::parse(value).map_err(InboxFault::CommentConfig)?;
         let folder = resolve_inside(&located.project, std::path::Path::new(&config.inbox_dir))?;
         Ok((
             Self {
