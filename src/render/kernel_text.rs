@@ -90,6 +90,9 @@ fn decision(packet: &Value) -> Lines {
     );
     out.line(&format!("Decision: {does} ({action})"));
     out.say("Reason", &packet["reason"]);
+    if packet["should_run"] == false {
+        out.say("Quota", &packet["quota"]["reason"]);
+    }
     out.todo("Todo", &packet["selected_todo"]);
     if packet["requires_user_action"] == true {
         out.list("Needed from you", &contract["user_channel"]["actions"]);
