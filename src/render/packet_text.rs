@@ -25,7 +25,13 @@ pub(crate) fn body(packet: &Value) -> String {
 /// Lays out a refusal: what went wrong, and its code.
 pub(crate) fn refusal(packet: &Value) -> String {
     let part = |name: &str| packet.get(name).map(scalar).unwrap_or_default();
-    let mut out = format!("# {} refused\n\n{}\n", part("command"), part("error"));
+    // The error packets of reports carry the subcommand alone.
+    let family = match packet.get("schema_version").and_then(Value::as_str) {
+        Some("periodic_report_error_v0") => "periodic-report ",
+        _ => "",
+    };
+    let command = part("command");
+    let mut out = format!("# loopx {family}{command} refused\n\n{}\n", part("error"));
     if let Some(next) = packet.get("next_step").and_then(Value::as_str) {
         out.push_str(&format!("\nNext: {next}\n"));
     }
@@ -95,6 +101,15 @@ mod tests {
         assert_eq!(
             general(&packet),
             "# x_v0\n\n- ok: true\n- list:\n  -\n    - a: 1\n  - b\n- gone: none\n- e: none\n"
+        );
+    }
+
+    #[test]
+    fn a_refusal_is_headed_by_the_whole_command() {
+        let packet = json!({"schema_version": "periodic_report_error_v0", "command": "generate", "error": "no", "error_code": "c"});
+        assert_eq!(
+            refusal(&packet),
+            "# loopx periodic-report generate refused\n\nno\n\nerror_code: c\n"
         );
     }
 
