@@ -71,8 +71,12 @@ impl Store {
 
     /// Opens for reading; `None` when nothing was ever written.
     pub fn read(&self) -> Result<Option<Reader>, StoreError> {
-        let connection = database::open_read(&self.path(), schema::STATE)?;
-        Ok(connection.map(|connection| Reader { connection }))
+        let Some(connection) = database::open_read(&self.path(), schema::STATE)? else {
+            return Ok(None);
+        };
+        // One snapshot: rows that are written together are seen together, or not at all.
+        connection.execute_batch("BEGIN")?;
+        Ok(Some(Reader { connection }))
     }
 
     /// Opens for writing, making the database when there is none.
@@ -353,6 +357,22 @@ mod tests {
                 .unwrap(),
             None
         );
+    }
+
+    #[test]
+    fn a_reader_sees_one_instant_of_the_store_however_often_it_looks() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::at(folder.path());
+        let mut writer = store.write().unwrap();
+        writer.ensure_head(&goal(), "inst", None).unwrap();
+        let reader = store.read().unwrap().unwrap();
+        let revision = |reader: &Reader| reader.rows().head(&goal()).unwrap().unwrap().revision;
+        let seen = revision(&reader);
+        let mut tx = writer.begin(&goal(), at("2026-01-01T00:00:00Z")).unwrap();
+        tx.event(EventDraft::new("todo_add", "x")).unwrap();
+        tx.commit().unwrap();
+        assert_eq!(revision(&reader), seen);
+        assert_eq!(revision(&store.read().unwrap().unwrap()), seen + 1);
     }
 
     #[test]
