@@ -24,6 +24,8 @@ mod document;
 mod fault;
 #[path = "lark/identity.rs"]
 mod identity;
+#[path = "lark/jq.rs"]
+mod jq;
 #[path = "lark/message.rs"]
 mod message;
 #[path = "lark/paper.rs"]

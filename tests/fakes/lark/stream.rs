@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::answer::{Answer, Failure};
 use super::call::Call;
+use super::jq;
 use super::state::{Folder, State};
 
 const POLL: Duration = Duration::from_millis(10);
@@ -264,13 +265,21 @@ impl Consumer<'_> {
             if self.received >= most {
                 break;
             }
-            self.received += 1;
-            let line = match event {
-                Value::String(text) => text.clone(),
-                event if call.flag("jq").contains("| {") => projected(event).to_string(),
-                event => event.to_string(),
+            let printed = match (event, call.flag("jq")) {
+                (Value::String(text), _) => Ok(Some(text.clone())),
+                (event, "") => Ok(Some(event.to_string())),
+                (event, program) => {
+                    jq::first(program, event).map(|output| output.map(|value| value.to_string()))
+                }
             };
-            let _ = writeln!(std::io::stdout(), "{line}");
+            match printed {
+                Ok(Some(line)) => {
+                    self.received += 1;
+                    let _ = writeln!(std::io::stdout(), "{line}");
+                }
+                Ok(None) => {}
+                Err(()) => self.say("WARN: jq: the program failed on an event"),
+            }
         }
         let sources = script["source"].as_array().map_or(&[][..], Vec::as_slice);
         for state in sources.iter().skip(self.sources).filter_map(Value::as_str) {
@@ -279,26 +288,6 @@ impl Consumer<'_> {
         self.sources = sources.len();
         script
     }
-}
-
-/// What the product's own projection leaves of an event.
-fn projected(event: &Value) -> Value {
-    let first = |names: &[&str]| {
-        names
-            .iter()
-            .map(|name| &event[*name])
-            .find(|value| !value.is_null())
-            .cloned()
-            .unwrap_or(Value::Null)
-    };
-    json!({
-        "attachment_count": event["attachment_count"].as_i64().unwrap_or(0),
-        "chat_id": event["chat_id"], "content": event["content"], "create_time": event["create_time"],
-        "event_id": first(&["event_id", "message_id", "id"]), "mentions": event["mentions"],
-        "message_id": first(&["message_id", "id"]), "parent_id": first(&["parent_id", "reply_to"]), "root_id": event["root_id"],
-        "schema_version": "lark_event_inbox_event_v0", "sender_id": event["sender_id"], "sender_type": event["sender_type"],
-        "thread_id": event["thread_id"],
-    })
 }
 
 fn app_id(state: &State, call: &Call) -> Value {

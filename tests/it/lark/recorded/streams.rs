@@ -5,11 +5,6 @@ use serde_json::{Value, json};
 const MESSAGE: &str = "/streams/im.message.receive_v1";
 const CARD: &str = "/streams/card.action.trigger";
 
-/// The language of `--jq` is not spoken here.
-pub(super) fn speaks_jq(name: &str) -> bool {
-    matches!(name, "event-jq-error" | "event-jq-select")
-}
-
 /// The signal a recorded consumer got.
 pub(super) fn signal_of(name: &str) -> Option<&'static str> {
     match name {
@@ -87,6 +82,16 @@ pub(super) fn situation(name: &str) -> Value {
         }
         "event-message-kinds-timeout" | "event-quiet" | "event-zombie-bus" => {
             json!({MESSAGE: stream(&one, "timeout")})
+        }
+        "event-jq-error" => {
+            let mut number = message();
+            number["content"] = json!("7");
+            json!({MESSAGE: stream(&[message(), number], "timeout")})
+        }
+        "event-jq-select" => {
+            let mut other = message();
+            other["chat_id"] = json!("oc_other");
+            json!({MESSAGE: stream(&[message(), other, message()], "timeout")})
         }
         "event-product-projection" => json!({MESSAGE: stream(&[mentioning()], "timeout")}),
         _ => json!({MESSAGE: stream(&[], "timeout")}),
