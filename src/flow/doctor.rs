@@ -15,7 +15,7 @@ use crate::contract::ids::GoalId;
 use crate::contract::maintenance::{DoctorPacket, Finding, FindingStatus, Repair, Versions};
 use crate::contract::packet::Refusal;
 use crate::kernel::zone;
-use crate::port::tools::{Found, Tool, Tools};
+use crate::port::tools::{Found, Need, Tool, Tools};
 use crate::store::document::registry::Registry;
 use crate::store::maintenance::{self, Health};
 use crate::store::state::{Reader, Store};
@@ -232,11 +232,18 @@ impl Look<'_> {
     fn tool(&mut self, tools: &dyn Tools, tool: Tool, check: &'static str) -> Option<String> {
         let (finding, version) = match tools.find(tool) {
             Found::Version(version) => (Finding::ok(check), Some(version)),
-            Found::TooOld { version, least } => {
-                let next = format!("version {version} is too old; install {least} or newer");
+            Found::TooOld { version, need } => {
+                let Need { program, least, .. } = need;
+                let next = format!("`{program}` {version} is too old; install {least} or newer");
                 (Finding::warning(check, next), Some(version))
             }
-            Found::Missing => (Finding::warning(check, missing(tool)), None),
+            Found::Missing(Need { program, least, .. }) => {
+                let needed_by = needed_by(tool);
+                let next = format!(
+                    "install `{program}` {least} or newer, and put it on PATH; {needed_by} it"
+                );
+                (Finding::warning(check, next), None)
+            }
         };
         self.findings.push(finding);
         version
@@ -329,11 +336,9 @@ fn unusable(check: &'static str, error: StoreError) -> Finding {
     Finding::failed(check, refusal.code, refusal.message)
 }
 
-const fn missing(tool: Tool) -> &'static str {
+const fn needed_by(tool: Tool) -> &'static str {
     match tool {
-        Tool::Git => "`git` was not found on PATH; reports from a repository need it",
-        Tool::Channel => {
-            "the channel program was not found on PATH; only channel and inbox commands need it"
-        }
+        Tool::Git => "reports from a repository need",
+        Tool::Channel => "only channel and inbox commands need",
     }
 }

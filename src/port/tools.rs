@@ -9,20 +9,31 @@ pub enum Tool {
     Channel,
 }
 
+/// The program a tool is, and the least version of it that works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Need {
+    /// Its name on the search path.
+    pub program: &'static str,
+    /// The least version, as it is written.
+    pub least: &'static str,
+    /// The same, as it is compared.
+    pub number: [u64; 3],
+}
+
 /// What was found of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     /// It is there and new enough.
     Version(String),
-    /// It is there and too old; the least version that works is named.
+    /// It is there and too old.
     TooOld {
         /// Its version.
         version: String,
-        /// The least that works.
-        least: String,
+        /// What would do.
+        need: Need,
     },
     /// It is not there, or does not say its version.
-    Missing,
+    Missing(Need),
 }
 
 /// Looks for programs.
@@ -33,17 +44,14 @@ pub trait Tools {
 
 impl Found {
     /// Compares a version with the least that works.
-    pub fn judge(version: Option<[u64; 3]>, least: (&str, [u64; 3])) -> Self {
+    pub fn judge(version: Option<[u64; 3]>, need: Need) -> Self {
         let Some(found) = version else {
-            return Self::Missing;
+            return Self::Missing(need);
         };
         let version = found.map(|part| part.to_string()).join(".");
-        match found >= least.1 {
+        match found >= need.number {
             true => Self::Version(version),
-            false => Self::TooOld {
-                version,
-                least: least.0.to_owned(),
-            },
+            false => Self::TooOld { version, need },
         }
     }
 }
@@ -79,13 +87,16 @@ mod tests {
         assert_eq!(dotted_version(b"lark-cli v1.0.100-beta"), Some([1, 0, 100]));
         assert_eq!(dotted_version(b"2.31\n"), Some([2, 31, 0]));
         assert_eq!(dotted_version(b"no number"), None);
-        let found = Found::judge(Some([1, 0, 9]), ("1.0.69", [1, 0, 69]));
+        let need = Need {
+            program: "p",
+            least: "1.0.69",
+            number: [1, 0, 69],
+        };
+        let version = "1.0.9".to_owned();
         assert_eq!(
-            found,
-            Found::TooOld {
-                version: "1.0.9".to_owned(),
-                least: "1.0.69".to_owned()
-            }
+            Found::judge(Some([1, 0, 9]), need),
+            Found::TooOld { version, need }
         );
+        assert_eq!(Found::judge(None, need), Found::Missing(need));
     }
 }

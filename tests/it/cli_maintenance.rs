@@ -171,6 +171,17 @@ fn doctor_says_what_is_wrong_and_leaves_every_byte() {
 }
 
 #[test]
+fn doctor_names_the_programs_that_are_not_there_and_the_versions_needed() {
+    let sandbox = Sandbox::new();
+    let looked = sandbox.loopx(["doctor"]).env("PATH", "").packet();
+    let said = looked["findings"].to_string();
+    for needed in ["`git` 2.31", "`lark-cli` 1.0.69"] {
+        assert!(said.contains(needed), "{needed}: {said}");
+    }
+    assert_eq!(status_of(&looked, "channel_program"), "warning");
+}
+
+#[test]
 fn doctor_names_the_versions_at_work() {
     let versions = Sandbox::new().loopx(["doctor"]).packet()["versions"].clone();
     assert_eq!(versions["loopx"], env!("CARGO_PKG_VERSION"));

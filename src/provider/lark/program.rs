@@ -2,19 +2,23 @@
 
 use std::time::Duration;
 
-use crate::port::tools::{Found, dotted_version};
+use crate::port::tools::{Found, Need, dotted_version};
 use crate::process::{Ending, Invocation};
 
 /// The practical floor of the product (`docs/spec/lark-cli.md` 7).
-const LEAST: (&str, [u64; 3]) = ("1.0.69", [1, 0, 69]);
+const NEED: Need = Need {
+    program: "lark-cli",
+    least: "1.0.69",
+    number: [1, 0, 69],
+};
 
 /// Asks `lark-cli` for its version.
 pub(crate) fn find() -> Found {
-    let invocation = Invocation::new("lark-cli", ["--version"]).deadline(Duration::from_secs(5));
+    let invocation = Invocation::new(NEED.program, ["--version"]).deadline(Duration::from_secs(5));
     match crate::process::run(&invocation) {
         Ok(finished) if finished.ending == Ending::Exit(0) => {
-            Found::judge(dotted_version(&finished.stdout), LEAST)
+            Found::judge(dotted_version(&finished.stdout), NEED)
         }
-        _ => Found::Missing,
+        _ => Found::Missing(NEED),
     }
 }
