@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::contract::channel::ids::ProfileName;
 use crate::contract::error::ErrorCode;
+use crate::contract::extension::CHAT_EXTENSION;
+use crate::contract::extension_scopes::ScopeAdvice;
 use crate::contract::inbox::comment::CommentConfig;
 use crate::contract::packet::Refusal;
 use crate::contract::time::Timestamp;
@@ -45,6 +47,14 @@ pub(crate) fn ports(
         placement: Box::new(PLACEMENT),
         operation: operation.to_owned(),
     })
+}
+
+/// What the provider behind an extension recommends to ask for.
+pub(crate) fn scope_advice(extension: &str) -> ScopeAdvice {
+    match extension {
+        CHAT_EXTENSION => lark::recommended_scopes(),
+        _ => ScopeAdvice::default(),
+    }
 }
 
 /// Looks for the programs that adapters call.

@@ -29,12 +29,9 @@ pub(super) fn run(args: &ExtensionArgs, global: &Global) -> Reply {
     let (operation, execute) = match &args.command {
         ExtensionCommand::List => return answer(extension_catalogue::list(&file)),
         ExtensionCommand::Doctor(target) => {
-            return answer(extension::doctor(
-                &file,
-                &target.id,
-                Mode::of_switch(target.execute),
-                &now,
-            ));
+            let mode = Mode::of_switch(target.execute);
+            let looked = extension::doctor(&file, &target.id, mode, &now);
+            return answer(looked.map(|packet| packet.advised(compose::scope_advice(&target.id))));
         }
         ExtensionCommand::Enable(target) => (Operation::Enable(target.id.clone()), target.execute),
         ExtensionCommand::Disable(target) => {

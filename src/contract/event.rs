@@ -171,7 +171,7 @@ mod tests {
         let draft = EventDraft::new("todo_add", "see /home/someone/notes")
             .detail("stdout_tail", "x")
             .detail("note", "/home/someone/x")
-            .detail("classification", "/root/zq/s")
+            .detail("classification", "/opt/zq/s")
             .detail("count", 1);
         let at = Timestamp::parse("2026-09-18T09:00:00Z").unwrap();
         let (_, body) = draft.body(&GoalId::new("g").unwrap(), at).unwrap();

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::contract::channel::outcome::ExternalWriteOutcome;
 use crate::contract::extension::{Entrypoint, ExtensionEntry, ExtensionState, Manifest};
-use crate::contract::extension_scopes::{self, ScopeGroup};
+use crate::contract::extension_scopes::{ScopeAdvice, ScopeGroup};
 use crate::flow::Mode;
 use crate::flow::place::Place;
 use crate::flow::store_code::store_code;
@@ -216,6 +216,17 @@ pub struct DoctorPacket {
     scope_apply_url: Option<String>,
 }
 
+impl DoctorPacket {
+    /// Adds what the provider of the extension recommends to ask for.
+    pub fn advised(self, advice: ScopeAdvice) -> Self {
+        Self {
+            recommended_scopes: advice.groups,
+            scope_apply_url: advice.apply_url,
+            ..self
+        }
+    }
+}
+
 /// Verifies an installed extension; without execution it only says that a probe is needed.
 pub fn doctor(
     file: &ExtensionStateFile,
@@ -266,7 +277,7 @@ fn doctor_packet(
         entrypoint_identity: probe.map(|probe| probe.identity),
         external_write_outcome: ExternalWriteOutcome::None,
         external_writes_performed: false,
-        recommended_scopes: extension_scopes::recommended(&entry.id),
-        scope_apply_url: extension_scopes::apply_url(&entry.id),
+        recommended_scopes: &[],
+        scope_apply_url: None,
     }
 }

@@ -161,3 +161,19 @@ fn the_private_documents_of_an_inbox_are_as_their_schemas_say() {
         assert!(seen.iter().any(|one| one == name), "{name}: {seen:?}");
     }
 }
+
+#[test]
+fn a_provider_names_the_scopes_to_ask_for_and_no_application() {
+    let lark = Lark::new();
+    let packet = lark.run(["extension", "doctor", "loopx-lark"]).packet();
+    let groups = packet["recommended_scopes"].as_array().expect("groups");
+    let asked: Vec<&str> = groups
+        .iter()
+        .flat_map(|group| group["scopes"].as_array().expect("scopes"))
+        .filter_map(Value::as_str)
+        .collect();
+    let url = packet["scope_apply_url"].as_str().expect("a page");
+    assert!(url.contains("clientID=<app_id>"), "{url}");
+    assert!(url.ends_with(&asked.join("%2C")), "{url}");
+    assert_eq!((groups.len(), asked.len()), (3, 19));
+}

@@ -121,8 +121,8 @@ mod tests {
     #[test]
     fn absolute_and_home_paths_of_every_kind_are_found() {
         for text in [
-            "/root/zq/s",
-            "/work/zq",
+            "/opt/zq/s",
+            "/var/zq",
             "see /etc/passwd",
             "(/opt/x)",
             "at:/srv/data",
@@ -136,7 +136,7 @@ mod tests {
             "${HOME}/x",
             r"%USERPROFILE%\x",
             "in `/mnt/a`",
-            "\u{89c1}/root/x",
+            "\u{89c1}/opt/x",
             "key=/var/lib/x",
             "/.config/x",
         ] {
@@ -149,7 +149,7 @@ mod tests {
         for text in [
             "and/or",
             "feat/x",
-            "https://example.org/root/x",
+            "https://example.org/opt/x",
             "/api/v1",
             "/v1/todos",
             "/status",

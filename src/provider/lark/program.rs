@@ -6,7 +6,7 @@ use crate::port::tools::{Found, Need, dotted_version};
 use crate::process::{Ending, Invocation};
 
 /// The practical floor of the product (`docs/spec/lark-cli.md` 7).
-const NEED: Need = Need {
+pub(super) const NEED: Need = Need {
     program: "lark-cli",
     least: "1.0.69",
     number: [1, 0, 69],

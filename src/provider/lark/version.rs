@@ -1,12 +1,11 @@
 //! Which version of the program is needed, and whether this one has what a command needs.
 
 use super::call::{Deadline, Program};
+use super::program::NEED;
 use crate::contract::channel::ids::ProfileName;
 use crate::port::channel::ProgramChoice;
+use crate::port::tools::dotted_version;
 use crate::process::Ending;
-
-/// The oldest version the product works with (`docs/spec/lark-cli.md` 7).
-pub(super) const FLOOR: [u64; 3] = [1, 0, 69];
 
 /// Finds the program under a name: absolute, with its interpreter where it is a script.
 pub(crate) fn located(program: &str) -> Option<ProgramChoice> {
@@ -33,8 +32,8 @@ pub(super) fn reaches_floor(program: &Program) -> bool {
         .ok()
         .filter(|answer| answer.ending == Ending::Exit(0));
     answer
-        .and_then(|answer| parse(&answer.stdout))
-        .is_some_and(|version| version >= FLOOR)
+        .and_then(|answer| dotted_version(answer.stdout.as_bytes()))
+        .is_some_and(|version| version >= NEED.number)
 }
 
 fn find(program: &str) -> Option<Program> {
@@ -42,28 +41,4 @@ fn find(program: &str) -> Option<Program> {
         executable: Some(program.to_owned()),
         interpreter: None,
     })
-}
-
-/// Reads `lark-cli version 1.0.86`; a leading `v` and a suffix are no part of it.
-fn parse(text: &str) -> Option<[u64; 3]> {
-    let word = text.split_whitespace().find(|word| {
-        word.trim_start_matches('v')
-            .starts_with(|c: char| c.is_ascii_digit())
-    })?;
-    let mut parts = word.trim_start_matches('v').split(['.', '-', '+']);
-    let mut number = || parts.next()?.parse().ok();
-    Some([number()?, number()?, number()?])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_compared_by_number() {
-        assert_eq!(parse("lark-cli version 1.0.86\n"), Some([1, 0, 86]));
-        assert_eq!(parse("lark-cli version v1.0.100-rc.1"), Some([1, 0, 100]));
-        assert_eq!(parse("lark-cli"), None);
-        assert!(parse("1.0.100") > Some(FLOOR) && parse("1.0.9") < Some(FLOOR));
-    }
 }
