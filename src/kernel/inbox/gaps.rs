@@ -98,17 +98,18 @@ pub fn proved_until(oldest_unstored: Option<Timestamp>, sign: Timestamp) -> Time
     posted.map_or(sign, |posted| posted.min(sign))
 }
 
-/// Until when the last status of a run proves that everything is stored. A run that wrote no end may have lost its connection unnoticed.
+/// Until when the last status of a run proves that everything is stored. A run that wrote no end may have lost its connection unnoticed;
+/// what it left unstored has its own margin already ([`proved_until`]), so the two margins never add up.
 pub fn proved_by(
     running: bool,
     updated: Timestamp,
     drained: Option<Timestamp>,
 ) -> Option<Timestamp> {
-    let sign = drained.map_or(updated, |drained| drained.min(updated));
-    match running {
-        true => sign.plus_seconds(-UNNOTICED),
-        false => Some(sign),
-    }
+    let sign = match running {
+        true => updated.plus_seconds(-UNNOTICED)?,
+        false => updated,
+    };
+    Some(drained.map_or(sign, |drained| drained.min(sign)))
 }
 
 #[cfg(test)]
