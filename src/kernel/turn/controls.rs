@@ -198,6 +198,17 @@ pub fn check(decision: &Map<String, Value>) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// What a plan asks its reader to understand has to be among the `known` controls.
+pub fn check_required(names: Option<&Value>, known: &[&str]) -> Result<(), Refusal> {
+    let is_known = |name: &Value| name.as_str().is_some_and(|name| known.contains(&name));
+    match names.and_then(Value::as_array) {
+        Some(names) if names.iter().all(is_known) => Ok(()),
+        _ => Err(unsupported(
+            "the plan requires a control this version does not know",
+        )),
+    }
+}
+
 fn check_channel(channel: Option<&Map<String, Value>>, known: &[&str]) -> Result<(), Refusal> {
     for (name, value) in channel.into_iter().flatten() {
         if !known.contains(&name.as_str()) && is_control_name(name) && is_set(value) {

@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value};
 
+use super::controls;
 use super::envelope::{self, Frame};
 use super::plan::{self, HostChoice};
 use super::project;
@@ -72,7 +73,10 @@ fn complete_source(envelope: &Map<String, Value>) -> Result<CompleteSource, Refu
         .and_then(Value::as_str)
         == Some("executable");
     match envelope.get("source") {
-        Some(source) if is_executable && source.is_object() => CompleteSource::stored(source),
+        Some(source) if is_executable && source.is_object() => {
+            controls::check_required(envelope.get("required_controls"), &envelope::CONTROLS)?;
+            CompleteSource::stored(source)
+        }
         _ => Err(refuse(ErrorCode::TurnSourceMissing)),
     }
 }

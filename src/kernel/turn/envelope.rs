@@ -44,8 +44,8 @@ pub fn build(source: &CompleteSource, frame: &Frame) -> Result<Map<String, Value
     })
 }
 
-/// What a host has to read before it acts.
-const CONTROLS: [&str; 5] = [
+/// What a host has to read before it acts; a plan that names another one needs another version.
+pub(super) const CONTROLS: [&str; 5] = [
     "decision",
     "effective_action",
     "state",

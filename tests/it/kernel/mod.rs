@@ -6,6 +6,7 @@ mod crash;
 mod current;
 mod decisions;
 mod disk;
+mod forged;
 mod formats;
 mod halves;
 mod hosts;
