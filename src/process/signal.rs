@@ -44,11 +44,28 @@ impl Stopwatch {
     }
 }
 
-/// From now on SIGTERM and SIGINT do not end this process but call `on_stop`. They are handled and not blocked: a blocked signal would be
+/// The signals that ask this process to stop: SIGTERM, SIGINT, and SIGHUP when the terminal closes. Whoever started it so that it outlives
+/// its terminal (`nohup`) has SIGHUP ignored, and it stays so: a handler would take that away.
+fn stops() -> Vec<i32> {
+    let mut stops = vec![Signal::SIGTERM as i32, Signal::SIGINT as i32];
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    if !is_ignored(&status, Signal::SIGHUP) {
+        stops.push(Signal::SIGHUP as i32);
+    }
+    stops
+}
+
+/// Reads the mask of ignored signals; where the system shows none, nothing counts as ignored.
+fn is_ignored(status: &str, signal: Signal) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask >> (signal as i32 - 1) & 1 == 1)
+}
+
+/// From now on a signal to stop does not end this process but calls `on_stop`. It is handled and not blocked: a blocked signal would be
 /// inherited by every child, which then could not be ended by it.
 pub(crate) fn stop_signals(on_stop: impl Fn() + Send + 'static) {
-    let stops = [Signal::SIGTERM as i32, Signal::SIGINT as i32];
-    let Ok(mut signals) = signal_hook::iterator::Signals::new(stops) else {
+    let Ok(mut signals) = signal_hook::iterator::Signals::new(stops()) else {
         return;
     };
     thread::spawn(move || {
@@ -65,11 +82,10 @@ static END_GROUPS: Once = Once::new();
 const GRACE: Duration = Duration::from_millis(500);
 const POLL: Duration = Duration::from_millis(10);
 
-/// From now on SIGTERM and SIGINT end the children first, then this process as they would have ended it.
+/// From now on a signal to stop ends the children first, then this process as it would have ended it.
 pub(crate) fn end_children_on_stop() {
     END_GROUPS.call_once(|| {
-        let stops = [Signal::SIGTERM as i32, Signal::SIGINT as i32];
-        let Ok(mut signals) = signal_hook::iterator::Signals::new(stops) else {
+        let Ok(mut signals) = signal_hook::iterator::Signals::new(stops()) else {
             return;
         };
         thread::spawn(move || {
@@ -129,4 +145,18 @@ impl Drop for Group {
 /// Returns the number of the user that runs the program.
 pub(crate) fn user_id() -> u32 {
     nix::unistd::getuid().as_raw()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_is_ignored_when_its_bit_is_set() {
+        let status = "Name:\tloopx\nSigIgn:\t0000000000001001\nSigCgt:\t0000000000000000\n";
+        assert!(is_ignored(status, Signal::SIGHUP));
+        assert!(!is_ignored(status, Signal::SIGINT));
+        assert!(is_ignored(status, Signal::SIGPIPE));
+        assert!(!is_ignored("", Signal::SIGHUP));
+    }
 }
