@@ -3,13 +3,14 @@
 use super::open::{Answer, Place};
 use crate::contract::goal::Goal;
 use crate::contract::ids::{AgentId, TurnInstanceId};
-use crate::contract::scope::DecisionScope;
 use crate::contract::settlement::{Binding, SettlementIdentity};
 use crate::contract::todo::{Role, Status};
 use crate::kernel::intent;
 use crate::kernel::quota::frontier;
+use crate::kernel::quota::refusal::RefusedGate;
 use crate::kernel::quota::snapshot::{Owed, Question, Snapshot, Spent, TurnFacts};
 use crate::store::StoreError;
+use crate::store::journal::gate::Refused;
 use crate::store::journal::settlement::Writeback;
 use crate::store::rows::{Rows, micros};
 
@@ -30,7 +31,7 @@ pub fn take(place: &Place, rows: Option<Rows<'_>>, question: &Question) -> Answe
     if let Some(todo) = &question.todo {
         snapshot.named = rows.todo(goal, todo)?.map(|stored| stored.todo);
     }
-    gates(&mut snapshot, rows)?;
+    snapshot.refusals = rows.refusals(goal)?.iter().map(refused_gate).collect();
     for awaited in snapshot
         .agent_todos
         .iter()
@@ -69,8 +70,7 @@ fn empty(place: &Place) -> Snapshot {
         user_todos: Vec::new(),
         done: (0, 0),
         named: None,
-        refused_scopes: Vec::new(),
-        refused_gates: Vec::new(),
+        refusals: Vec::new(),
         awaited: Default::default(),
         leases: Default::default(),
         spent: Spent::default(),
@@ -86,23 +86,13 @@ fn empty(place: &Place) -> Snapshot {
     }
 }
 
-fn gates(snapshot: &mut Snapshot, rows: Rows<'_>) -> Result<(), StoreError> {
-    let goal = snapshot.goal.id.clone();
-    let outcomes = rows.scope_outcomes(&goal)?;
-    let refused = outcomes
-        .into_iter()
-        .filter(|(_, outcome)| outcome != "approve");
-    snapshot.refused_scopes = refused
-        .filter_map(|(scope, _)| DecisionScope::parse(&scope))
-        .collect();
-    for body in rows.unscoped_refusals(&goal)? {
-        if let Some(agent) = body.get("blocks_agent").and_then(serde_json::Value::as_str) {
-            snapshot.refused_gates.push(Some(agent.to_owned()));
-        } else if body.get("global_gate") == Some(&serde_json::Value::Bool(true)) {
-            snapshot.refused_gates.push(None);
-        }
-    }
-    Ok(())
+/// A stored refusal as decisions use it.
+pub fn refused_gate(row: &Refused) -> RefusedGate {
+    RefusedGate::new(
+        (&row.gate_id, &row.outcome),
+        row.scope.as_deref(),
+        &row.body,
+    )
 }
 
 /// What was spent inside the goal's rolling window.

@@ -7,12 +7,11 @@ use super::ports::Ports;
 use super::snapshot;
 use crate::contract::goal::Goal;
 use crate::contract::ids::GoalId;
-use crate::contract::scope::DecisionScope;
 use crate::contract::todo::{Role, Status, Todo};
 use crate::kernel::quota::policy::{self, QuotaState};
-use crate::kernel::quota::snapshot::{Question, Spent, shell_line};
+use crate::kernel::quota::refusal::RefusedGate;
+use crate::kernel::quota::snapshot::{Question, Spent};
 use crate::kernel::quota::summary::{Listed, bounded};
-use crate::store::journal::gate::Refused;
 use crate::store::rows::Head;
 use crate::store::state::Reader;
 
@@ -68,7 +67,7 @@ struct Stored {
     user_todos: Vec<Todo>,
     spent: Spent,
     head: Option<Head>,
-    holding: Vec<Refused>,
+    holding: Vec<RefusedGate>,
 }
 
 impl Stored {
@@ -84,8 +83,14 @@ impl Stored {
         };
         let rows = reader.rows();
         let agent_todos = rows.unfinished(&goal.id, Role::Agent)?;
-        let mut holding = rows.refusals(&goal.id)?;
-        holding.retain(|gate| holds(gate, &agent_todos));
+        let open = |todo: &&Todo| todo.status() == Status::Open;
+        let refusals = rows.refusals(&goal.id)?;
+        let mut holding: Vec<_> = refusals.iter().map(snapshot::refused_gate).collect();
+        // Nobody is asked about them again (spec 4.4), so whoever looks has to see what they hold.
+        holding.retain(|gate| {
+            let mut todos = agent_todos.iter().filter(open);
+            todos.any(|todo| gate.concerns(todo))
+        });
         Ok(Self {
             agent_todos,
             user_todos: rows.unfinished(&goal.id, Role::User)?,
@@ -128,7 +133,7 @@ fn one(ports: &Ports, goal: &Goal, reader: Option<&Reader>) -> Answer<Row> {
         "provider_revision": super::todo::revision_text(stored.head.as_ref()),
     });
     if !stored.holding.is_empty() {
-        let gates = stored.holding.iter().map(|gate| refusal(goal, gate));
+        let gates = stored.holding.iter().map(|gate| gate.to_value(&goal.id));
         packet["refused_gates"] = gates.collect();
     }
     if agents.rest + users.rest > 0 {
@@ -136,38 +141,4 @@ fn one(ports: &Ports, goal: &Goal, reader: Option<&Reader>) -> Answer<Row> {
             json!({"agent": agents.rest, "user": users.rest, "complete": "loopx todo list"});
     }
     Ok(Row { packet, attention })
-}
-
-/// Whether work is left that a turned down gate keeps from running; nobody is asked about it again (spec 4.4).
-fn holds(gate: &Refused, todos: &[Todo]) -> bool {
-    let scope = gate.scope.as_deref().and_then(DecisionScope::parse);
-    let mut open = todos.iter().filter(|todo| todo.status() == Status::Open);
-    open.any(|todo| match &scope {
-        None => {
-            gate.body.get("global_gate") == Some(&json!(true))
-                || gate.body.get("blocks_agent").is_some_and(Value::is_string)
-        }
-        Some(scope) => todo
-            .required_scopes()
-            .iter()
-            .any(|needed| scope.covers(needed)),
-    })
-}
-
-fn refusal(goal: &Goal, gate: &Refused) -> Value {
-    let words = [
-        "loopx",
-        "todo",
-        "update",
-        "--goal-id",
-        goal.id.as_str(),
-        "--todo-id",
-        &gate.gate_id,
-        "--decision-outcome",
-        "approve",
-    ];
-    json!({
-        "gate_id": gate.gate_id, "outcome": gate.outcome, "decision_scope": gate.scope,
-        "reopen_command": shell_line(&words.map(str::to_owned)),
-    })
 }

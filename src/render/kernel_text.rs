@@ -94,6 +94,11 @@ fn decision(packet: &Value) -> Lines {
         out.say("Quota", &packet["quota"]["reason"]);
     }
     out.todo("Todo", &packet["selected_todo"]);
+    turned_down(
+        &mut out,
+        "",
+        &packet["agent_scope_frontier"]["refused_gates"],
+    );
     if packet["requires_user_action"] == true {
         out.list("Needed from you", &contract["user_channel"]["actions"]);
     }
@@ -177,13 +182,7 @@ fn one_goal(out: &mut Lines, goal: &Value) {
         slots.1
     ));
     out.list("  Missing gate", &goal["missing_gates"]);
-    for gate in items(&goal["refused_gates"]) {
-        let (id, outcome) = (scalar(&gate["gate_id"]), scalar(&gate["outcome"]));
-        let reopen = scalar(&gate["reopen_command"]);
-        out.line(&format!(
-            "  Turned down: {id} ({outcome}); reopen: {reopen}"
-        ));
-    }
+    turned_down(out, "  ", &goal["refused_gates"]);
     for (label, name) in [("user", "user_todos"), ("agent", "agent_todos")] {
         for todo in items(&goal[name]) {
             out.line(&format!("  {}", one_todo(todo, label)));
@@ -191,6 +190,17 @@ fn one_goal(out: &mut Lines, goal: &Value) {
     }
     if goal["todos_omitted"].is_object() {
         out.line("  More: `loopx todo list`");
+    }
+}
+
+/// The gates that were turned down and hold work, each with the command that decides it anew.
+fn turned_down(out: &mut Lines, indent: &str, gates: &Value) {
+    for gate in items(gates) {
+        let (id, outcome) = (scalar(&gate["gate_id"]), scalar(&gate["outcome"]));
+        let reopen = scalar(&gate["reopen_command"]);
+        out.line(&format!(
+            "{indent}Turned down: {id} ({outcome}); reopen: {reopen}"
+        ));
     }
 }
 

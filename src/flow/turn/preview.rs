@@ -94,7 +94,7 @@ pub(super) fn not_for_host(made: &LivePlan) -> Value {
         "execution_mode": made.plan.host.execution_mode,
         "host": made.plan.host.kind,
         "route": {"kind": route.as_str(), "selected_todo_id": null, "would_invoke_host": false},
-        "reason": made.live.decision.verdict.row.reason(),
+        "reason": made.live.decision.verdict.reason(),
         "effects": Effects::default().to_value(),
         "quota_slot_spend_count": 0,
     });

@@ -122,11 +122,12 @@ impl Limits {
             gates: open_gates(snapshot)
                 .filter_map(Todo::decision_scope)
                 .collect(),
-            refusals_hold_all: snapshot
-                .refused_gates
+            refusals_hold_all: snapshot.refusals.iter().any(|gate| gate.holds_all(agent)),
+            refusals: snapshot
+                .refusals
                 .iter()
-                .any(|blocked| blocked.is_none() || blocked.as_deref() == agent),
-            refusals: snapshot.refused_scopes.iter().cloned().collect(),
+                .filter_map(|gate| gate.scope().cloned())
+                .collect(),
         }
     }
 }

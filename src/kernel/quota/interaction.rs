@@ -113,7 +113,7 @@ impl Interaction {
             "max_items": 3,
             "actions": user::actions(snapshot, verdict.quota),
             "non_blocking": self.delivery_allowed,
-            "reason": verdict.row.reason(),
+            "reason": verdict.reason(),
         })
     }
 }
@@ -195,7 +195,7 @@ pub fn primary_action(snapshot: &Snapshot, verdict: &Verdict) -> String {
         Row::OperatorGate | Row::GateCoversAll => {
             "Ask the user and wait for a recorded decision".to_owned()
         }
-        row => row.reason().to_owned(),
+        _ => verdict.reason().to_owned(),
     }
 }
 

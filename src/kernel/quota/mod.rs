@@ -8,6 +8,7 @@ pub mod frontier;
 pub mod interaction;
 pub mod packet;
 pub mod policy;
+pub mod refusal;
 pub mod snapshot;
 pub mod summary;
 pub mod user;

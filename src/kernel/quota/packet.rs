@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::cooldown::Cooldown;
 use super::interaction::{self, Interaction};
 use super::policy::{self, QuotaState};
+use super::refusal;
 use super::snapshot::{Owed, Question, Snapshot};
 use super::summary;
 use super::user::{self, UserSide};
@@ -125,7 +126,7 @@ fn decision(packet: &mut Map<String, Value>, snapshot: &Snapshot, verdict: &Verd
             "should_run": columns.should_run,
             "effective_action": columns.effective_action,
             "state": state(snapshot, verdict),
-            "reason": verdict.row.reason(),
+            "reason": verdict.reason(),
             "recommended_action": interaction::primary_action(snapshot, verdict),
             "actionable_by_codex": columns.should_run,
             "normal_delivery_allowed": is_normal,
@@ -329,6 +330,10 @@ fn row_facts(packet: &mut Map<String, Value>, snapshot: &Snapshot, verdict: &Ver
                 "missing_capabilities": verdict.missing_capabilities, "owner_action": "provide the capability or change the todo",
             }),
         );
+    }
+    if !verdict.refusing.is_empty() {
+        let frontier = refusal::frontier_value(&snapshot.goal.id, &verdict.refusing);
+        packet.insert("agent_scope_frontier".to_owned(), frontier);
     }
     if verdict.row == Row::GateFallback {
         let gates: Vec<&str> = super::frontier::open_gates(snapshot)

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::refusal::RefusedGate;
 use crate::contract::goal::Goal;
 use crate::contract::ids::{AgentId, ReplanObligationId, TodoId, TurnInstanceId};
 use crate::contract::lease::Lease;
-use crate::contract::scope::DecisionScope;
 use crate::contract::settlement::SettlementIdentity;
 use crate::contract::time::Timestamp;
 use crate::contract::todo::{Status, Todo};
@@ -30,10 +30,8 @@ pub struct Snapshot {
     pub done: (i64, i64),
     /// The todo the question names, if it exists.
     pub named: Option<Todo>,
-    /// Scopes whose ruling outcome is a refusal.
-    pub refused_scopes: Vec<DecisionScope>,
-    /// Refused gates without a scope: the agent each one blocks, or all.
-    pub refused_gates: Vec<Option<String>>,
+    /// Gates whose ruling outcome is a refusal.
+    pub refusals: Vec<RefusedGate>,
     /// Statuses of todos that others wait for.
     pub awaited: BTreeMap<TodoId, Status>,
     /// Leases that were not released, by their todo.

@@ -4,6 +4,7 @@
 
 use super::frontier::{Frontier, Hold, missing_capabilities, open_gates};
 use super::policy::{self, QuotaState};
+use super::refusal::{self, RefusedGate};
 use super::snapshot::{Owed, Question, Snapshot};
 use crate::contract::error::ErrorCode;
 use crate::contract::ids::ReplanObligationId;
@@ -27,6 +28,8 @@ pub struct Verdict {
     pub missing_capabilities: Vec<String>,
     /// The earlier Turn that owes its spend.
     pub owed: Option<Owed>,
+    /// The gates that were turned down and make this agent wait.
+    pub refusing: Vec<RefusedGate>,
     /// True when an open gate was passed over for another todo, or the user is asked beside the work.
     pub is_gate_bypassed: bool,
 }
@@ -136,6 +139,16 @@ impl Row {
     }
 }
 
+impl Verdict {
+    /// One sentence on why, with the one thing a row alone does not know.
+    pub fn reason(&self) -> &'static str {
+        if self.refusing.is_empty() {
+            return self.row.reason();
+        }
+        "unfinished todos exist, none is runnable for this agent, and a gate that was turned down holds some of them"
+    }
+}
+
 /// Decides; a refusal is an answer that selects nothing.
 pub fn decide(snapshot: &Snapshot, question: &Question) -> Result<Verdict, Box<Refusal>> {
     let quota = policy::state(&snapshot.goal, snapshot.spent);
@@ -147,6 +160,7 @@ pub fn decide(snapshot: &Snapshot, question: &Question) -> Result<Verdict, Box<R
         obligation: None,
         missing_capabilities: Vec::new(),
         owed: None,
+        refusing: Vec::new(),
         is_gate_bypassed: false,
     };
     if matches!(quota, QuotaState::Paused(_)) {
@@ -171,6 +185,7 @@ pub fn decide(snapshot: &Snapshot, question: &Question) -> Result<Verdict, Box<R
         _ => {}
     }
     overlay(&mut verdict, snapshot, question);
+    verdict.refusing = refusal::holding(verdict.row, snapshot, question, &frontier);
     if verdict.row != Row::CapabilityRepair {
         verdict.missing_capabilities.clear();
     }

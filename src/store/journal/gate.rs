@@ -37,15 +37,6 @@ pub struct Refused {
 }
 
 impl Rows<'_> {
-    /// The ruling outcome of every decided scope.
-    pub fn scope_outcomes(&self, goal: &GoalId) -> Result<Vec<(String, String)>, StoreError> {
-        let sql = "SELECT decision_scope,outcome,MAX(decided_seq) FROM gate_decisions
-                   WHERE goal_id=?1 AND decision_scope IS NOT NULL GROUP BY decision_scope";
-        let mut statement = self.0.prepare(sql)?;
-        let rows = statement.query_map([goal.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(rows.collect::<Result<_, _>>()?)
-    }
-
     /// The gates whose ruling decision turned something down.
     pub fn refusals(&self, goal: &GoalId) -> Result<Vec<Refused>, StoreError> {
         let sql = "SELECT gate_id,outcome,decision_scope,body_json,MAX(decided_seq) FROM gate_decisions
@@ -66,24 +57,6 @@ impl Rows<'_> {
             if one.outcome != "approve" {
                 one.body = object(&text)?;
                 refused.push(one);
-            }
-        }
-        Ok(refused)
-    }
-
-    /// The ruling decisions of gates without a scope that were turned down.
-    pub fn unscoped_refusals(&self, goal: &GoalId) -> Result<Vec<Map<String, Value>>, StoreError> {
-        let sql = "SELECT body_json,outcome,MAX(decided_seq) FROM gate_decisions
-                   WHERE goal_id=?1 AND decision_scope IS NULL AND gate_id LIKE 'todo\\_%' ESCAPE '\\' GROUP BY gate_id";
-        let mut statement = self.0.prepare(sql)?;
-        let rows = statement.query_map([goal.as_str()], |row| {
-            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
-        })?;
-        let mut refused = Vec::new();
-        for row in rows {
-            let (text, outcome) = row?;
-            if outcome != "approve" {
-                refused.push(object(&text)?);
             }
         }
         Ok(refused)

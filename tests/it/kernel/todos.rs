@@ -296,6 +296,57 @@ fn a_rejected_gate_is_named_with_the_command_that_reopens_it() {
 }
 
 #[test]
+fn an_agent_that_waits_because_of_a_rejected_gate_is_told_which_one() {
+    let world = World::new();
+    world.register("lane-b");
+    let scope = "production:goal:release";
+    let todo = world.todo("Ship", &["--required-decision-scope", scope]);
+    let gate = world.gate("Ship?", &["--decision-scope", scope]);
+    let idle = world.gate("Paint?", &["--decision-scope", "direction:goal:colour"]);
+    let own = world.gate("May it?", &["--blocks-agent", "lane-b"]);
+    let decide = |gate: &str, outcome: &str| {
+        let update = ["todo", "update", "--goal-id", GOAL, "--todo-id", gate];
+        let flag = ["--decision-outcome", outcome];
+        world.run(&[&update[..], &flag].concat()).packet();
+    };
+    let named = |packet: &Value| -> Vec<String> {
+        let gates = packet["agent_scope_frontier"]["refused_gates"].as_array();
+        let ids = gates.into_iter().flatten();
+        ids.map(|gate| gate["gate_id"].as_str().expect("an id").to_owned())
+            .collect()
+    };
+    decide(&gate, "reject");
+    decide(&idle, "reject");
+    decide(&own, "cancel");
+    let waiting = world.decide(&[]);
+    assert_eq!(waiting["effective_action"], "agent_scope_wait");
+    assert_eq!(named(&waiting), [gate.as_str()]);
+    assert_eq!(waiting["requires_user_action"], false, "nobody is asked");
+    let reason = waiting["reason"].to_string();
+    assert!(reason.contains("turned down"), "{reason}");
+    let reopen = &waiting["agent_scope_frontier"]["refused_gates"][0]["reopen_command"];
+    let text = world.ask("lane-a", &[]).prepared().run().text();
+    let line = format!("Turned down: {gate} (reject); reopen: ");
+    assert!(text.contains(&line), "{text}");
+    assert!(text.contains(reopen.as_str().expect("a command")), "{text}");
+    let mut both = named(&world.ask("lane-b", &[]).packet());
+    both.sort();
+    let mut expected = [gate.clone(), own];
+    expected.sort();
+    assert_eq!(both, expected);
+    let asked = world.decide(&["--todo-id", &todo]);
+    assert_eq!(named(&asked), [gate.as_str()]);
+    // Another reason to wait names no gate.
+    let claim = ["todo", "claim", "--goal-id", GOAL, "--todo-id", &todo];
+    let foreign = ["--claimed-by", "lane-b", "--agent-id", "lane-b"];
+    decide(&gate, "approve");
+    world.run(&[&claim[..], &foreign].concat()).packet();
+    let waiting = world.decide(&[]);
+    assert_eq!(waiting["effective_action"], "agent_scope_wait");
+    assert_eq!(waiting["agent_scope_frontier"], Value::Null);
+}
+
+#[test]
 fn finishing_by_update_claims_the_todo_as_completing_it_does() {
     let (world, todo) = World::with_todo();
     let update = ["todo", "update", "--goal-id", GOAL, "--todo-id", &todo];
