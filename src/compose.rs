@@ -10,17 +10,17 @@ use crate::contract::inbox::comment::CommentConfig;
 use crate::contract::packet::Refusal;
 use crate::contract::time::Timestamp;
 use crate::flow::Ports;
-use crate::flow::inbox::ports::{Channels, Providers};
+use crate::flow::inbox::ports::{Channels, Chat, Providers};
 pub(crate) use crate::host::codex_cli::CodexCli;
 use crate::host::exec::StructuredHost;
 use crate::host::supervisor::UserSupervisor;
-use crate::port::channel::{ChannelProvider, ChannelReader, ProgramChoice};
+use crate::port::channel::ProgramChoice;
 use crate::port::clock::{Clock, SystemClock};
 use crate::port::comments::CommentSource;
 use crate::port::events::EventStreams;
 use crate::port::ids::SystemIds;
 use crate::port::source::{SourceAdapter, SourceOpener, SourceRequest};
-use crate::port::tools::{Found, Tool, Tools};
+use crate::port::tools::{Found, TooOld, Tool, Tools};
 use crate::provider::lark::{self, Lark, LarkComments, LarkStreams};
 use crate::source::facts_file::FactsFile;
 use crate::source::git_history;
@@ -131,12 +131,13 @@ impl InboxProviders {
 }
 
 impl Channels for InboxProviders {
-    fn channel(&self, program: Option<String>) -> Box<dyn ChannelProvider> {
-        Box::new(Lark::new(self.choose(program)))
-    }
-
-    fn reader(&self, program: Option<String>) -> Box<dyn ChannelReader> {
-        Box::new(Lark::new(self.choose(program)))
+    fn open(&self, program: Option<String>) -> Result<Chat, TooOld> {
+        let choice = self.choose(program);
+        lark::require(&choice)?;
+        Ok(Chat {
+            channel: Box::new(Lark::new(choice.clone())),
+            reader: Box::new(Lark::new(choice)),
+        })
     }
 }
 
@@ -156,15 +157,22 @@ impl Providers for InboxProviders {
         Box::new(LarkComments::new(&self.choice, config.clone()))
     }
 
-    fn probe(&self, program: Option<String>, profile: ProfileName, cwd: PathBuf) -> bool {
-        LarkStreams::new(&self.choose(program), profile, cwd).probe_bus()
+    fn probe(
+        &self,
+        program: Option<String>,
+        profile: ProfileName,
+        cwd: PathBuf,
+    ) -> Result<bool, TooOld> {
+        let choice = self.choose(program);
+        lark::require(&choice)?;
+        Ok(LarkStreams::new(&choice, profile, cwd).probe_bus())
     }
 
     fn locate(&self, program: &str) -> Option<ProgramChoice> {
         lark::located(program)
     }
 
-    fn is_compatible(&self, program: &str, profile: &ProfileName) -> bool {
+    fn is_compatible(&self, program: &str, profile: &ProfileName) -> Result<bool, TooOld> {
         lark::is_compatible(program, profile)
     }
 }

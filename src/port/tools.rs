@@ -1,5 +1,7 @@
 //! The programs of the machine that loopx calls.
 
+use std::fmt;
+
 /// Another program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tool {
@@ -35,6 +37,48 @@ pub enum Found {
     /// It is not there, or does not say its version.
     Missing(Need),
 }
+
+/// A program that is there and cannot be used: nothing else was asked of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TooOld {
+    /// Its version; none when it names none.
+    pub version: Option<String>,
+    /// What would do.
+    pub need: Need,
+}
+
+impl TooOld {
+    /// Judges what a program says about itself; none when it is new enough.
+    pub fn judge(said: &[u8], need: Need) -> Option<Self> {
+        match Found::judge(dotted_version(said), need) {
+            Found::Version(_) => None,
+            Found::TooOld { version, need } => Some(Self {
+                version: Some(version),
+                need,
+            }),
+            Found::Missing(need) => Some(Self {
+                version: None,
+                need,
+            }),
+        }
+    }
+}
+
+impl fmt::Display for TooOld {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Need { program, least, .. } = self.need;
+        match &self.version {
+            Some(version) => write!(out, "`{program}` {version} is too old; ")?,
+            None => write!(out, "`{program}` does not say its version; ")?,
+        }
+        write!(
+            out,
+            "install {least} or newer, then run the same command again"
+        )
+    }
+}
+
+impl std::error::Error for TooOld {}
 
 /// Looks for programs.
 pub trait Tools {
@@ -98,5 +142,21 @@ mod tests {
             Found::TooOld { version, need }
         );
         assert_eq!(Found::judge(None, need), Found::Missing(need));
+    }
+
+    #[test]
+    fn a_program_that_names_no_version_is_refused_like_an_old_one() {
+        let need = Need {
+            program: "p",
+            least: "1.2.0",
+            number: [1, 2, 0],
+        };
+        assert_eq!(TooOld::judge(b"p version 1.2.0", need), None);
+        let said = |text: &[u8]| TooOld::judge(text, need).map(|old| old.to_string());
+        assert_eq!(
+            said(b"p version 1.1.9").as_deref(),
+            Some("`p` 1.1.9 is too old; install 1.2.0 or newer, then run the same command again")
+        );
+        assert!(said(b"p version dev").is_some_and(|text| text.contains("does not say")));
     }
 }

@@ -45,6 +45,8 @@ pub struct Plan<'a> {
     pub service_digest: String,
 }
 
+/// The code of a program that is too old, in every command that needs it.
+pub const DEPENDENCY_INCOMPATIBLE: &str = "dependency_incompatible";
 const INSTALL_HINT: &str =
     "Install lark-cli 1.0.69 or newer and make sure that the service finds it on its search path.";
 
@@ -146,7 +148,7 @@ impl InstallStatus {
     const fn as_str(self) -> &'static str {
         match self {
             Self::PreviewReady => "preview_ready",
-            Self::DependencyIncompatible => "dependency_incompatible",
+            Self::DependencyIncompatible => DEPENDENCY_INCOMPATIBLE,
             Self::Installed => "installed",
             Self::SupervisorStartFailed => "supervisor_start_failed",
         }

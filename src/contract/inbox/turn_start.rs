@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::contract::canonical;
 use crate::contract::channel::ids::Opaque;
 use crate::contract::channel::outcome::ExternalWriteOutcome;
+use crate::contract::inbox::service_packet::DEPENDENCY_INCOMPATIBLE;
 use crate::contract::json as strict;
 use crate::contract::time::Timestamp;
 
@@ -112,6 +113,7 @@ pub enum SyncFault {
     /// Another turn is at it.
     InProgress,
     ExtensionUnavailable,
+    ProgramTooOld,
     ProviderUnavailable,
     ProviderFailed,
     PermissionRequired,
@@ -132,6 +134,7 @@ impl SyncFault {
         match self {
             Self::InProgress => "turn_start_sync_in_progress",
             Self::ExtensionUnavailable => "extension_unavailable",
+            Self::ProgramTooOld => DEPENDENCY_INCOMPATIBLE,
             Self::ProviderUnavailable => "provider_unavailable",
             Self::ProviderFailed => "provider_failed",
             Self::PermissionRequired => "group_history_permission_required",

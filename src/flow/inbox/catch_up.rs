@@ -74,7 +74,7 @@ pub fn run(
     let (packet, cursor) = match step {
         Step::Replayed(cursor) => (replayed(&binding.key, &cursor, request.mode), Some(cursor)),
         Step::Read(transition, window) => {
-            let channel = providers.channel(Some(collector.config.program.clone()));
+            let chat = providers.open(Some(collector.config.program.clone()))?;
             let configured = route.route.as_ref().ok_or(InboxFault::RouteKeyUnknown)?;
             let call = PageCall {
                 binding: &binding,
@@ -82,7 +82,7 @@ pub fn run(
                     route,
                     chat: &configured.chat,
                     profile: &binding.profile,
-                    channel: channel.as_ref(),
+                    channel: chat.channel.as_ref(),
                     now: desk.now,
                     progress,
                 },

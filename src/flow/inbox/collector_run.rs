@@ -1,6 +1,6 @@
 //! `lark-inbox collector-run`: reads the live streams into the inboxes and never calls a dead source healthy.
 //!
-//! 1. configuration, right to run  2. the run lock, before anything is written  3. holes since the last sign of life  4. status  5. consumers
+//! 1. configuration, right to run  2. the run lock, before anything is written; a program that is too old ends the run here  3. holes since the last sign of life  4. status  5. consumers
 //!    that an earlier run left are ended  6. loop: start what is due, take one signal, keep the status true  7. every consumer ended and
 //!    drained  8. the bus ended, since without a consumer it drops what arrives  9. result
 //!
@@ -52,6 +52,8 @@ pub fn run(
     let state = CollectorState::of_project(&located.project);
     let now = desk.now.to_string();
     let _held = state.lock_run(&claim("collector-run", &now))?;
+    let program = Some(collector.config.program.clone());
+    let chat = providers.open(program.clone())?;
     // The file is a report: one that cannot be read stops nobody, and the newest stored event is the sign of life then.
     let seen = state.read_status().unwrap_or_default();
     let damage = Damage::default();
@@ -63,9 +65,7 @@ pub fn run(
     let cwd = state
         .working_folder()
         .map_err(crate::store::StoreError::write)?;
-    let program = Some(collector.config.program.clone());
-    let mut streams = providers.streams(program.clone(), profile.clone(), cwd);
-    let channel = providers.channel(program);
+    let mut streams = providers.streams(program, profile.clone(), cwd);
     let backlog = Backlog::default();
     let connections = Connections {
         project: located.project.clone(),
@@ -74,7 +74,7 @@ pub fn run(
     let capture = Capture::new(
         (&collector, &damage),
         connections,
-        channel.as_ref(),
+        chat.channel.as_ref(),
         profile,
     )?;
     let mut run = Run::new(Parts {

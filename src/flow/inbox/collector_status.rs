@@ -12,15 +12,19 @@ use crate::contract::inbox::words;
 use crate::contract::time::Timestamp;
 use crate::flow::inbox::context::{BoundCollector, BoundInbox, ContextArgs, Desk, Located};
 use crate::flow::inbox::damage;
-use crate::flow::inbox::error::InboxError;
+use crate::flow::inbox::error::{InboxError, dependency};
 use crate::flow::inbox::ports::Providers;
 use crate::flow::inbox::service::installed_path;
 use crate::kernel::inbox::gaps;
 use crate::port::supervisor::ServiceSupervisor;
+use crate::port::tools::TooOld;
 use crate::store::StoreError;
 use crate::store::document::collector_state::CollectorState;
 use crate::store::document::history_cursor::HistoryCursorFile;
 use crate::workspace::scratch;
+
+/// Whether the bus is sound, and which program could not be asked.
+type Probed = (Option<bool>, Option<TooOld>);
 
 /// Runs the command.
 pub fn run(
@@ -37,10 +41,7 @@ pub fn run(
     let installed = installed_path(&collector).exists();
     let active = installed && supervisor.is_active(config.supervisor, &config.service_name);
     let program = providers.locate(&config.program).is_some();
-    let bus = match probe_bus {
-        true => Some(probe(providers, &collector)?),
-        false => None,
-    };
+    let (bus, old) = probe(providers, &collector, probe_bus)?;
     let evidence = Evidence::of(&collector, &seen)?;
     let is_stale = seen.is_stale(desk.now);
     // A consumer that was never ready says nothing yet, least of all that its source is healthy.
@@ -70,6 +71,9 @@ pub fn run(
         "event_bus_probe_performed": probe_bus,
         "event_bus_healthy": bus,
     });
+    if let Some(old) = &old {
+        packet["dependency"] = dependency(old);
+    }
     add(&mut packet, evidence.fields(&collector));
     add(&mut packet, source_fields(&seen, is_stale));
     packet["history_gap"] = history_gap(&located, &collector, desk.now)?;
@@ -100,14 +104,27 @@ fn add(packet: &mut Value, fields: Value) {
     }
 }
 
-fn probe(providers: &dyn Providers, collector: &BoundCollector) -> Result<bool, InboxError> {
+/// Asks the bus whether it is sound. One whose program is too old to be asked is not.
+fn probe(
+    providers: &dyn Providers,
+    collector: &BoundCollector,
+    is_wanted: bool,
+) -> Result<Probed, InboxError> {
+    if !is_wanted {
+        return Ok((None, None));
+    }
     let Some(profile) = &collector.profile else {
-        return Ok(false);
+        return Ok((Some(false), None));
     };
     let folder = scratch::folder().map_err(StoreError::write)?;
     let program = Some(collector.config.program.clone());
     let folder = folder.path().to_path_buf();
-    Ok(providers.probe(program, profile.profile.clone(), folder))
+    Ok(
+        match providers.probe(program, profile.profile.clone(), folder) {
+            Ok(sound) => (Some(sound), None),
+            Err(old) => (Some(false), Some(old)),
+        },
+    )
 }
 
 /// What the inboxes prove.

@@ -6,8 +6,10 @@ use crate::contract::channel::outcome::ExternalWriteOutcome;
 use crate::contract::extension::Unavailable;
 use crate::contract::inbox::fault::InboxFault;
 use crate::contract::inbox::packet::ERROR_SCHEMA;
+use crate::contract::inbox::service_packet::DEPENDENCY_INCOMPATIBLE;
 use crate::flow::extension_gate::Gate;
 use crate::flow::store_code::store_code;
+use crate::port::tools::TooOld;
 use crate::store::StoreError;
 
 /// A failure of an inbox command.
@@ -19,6 +21,9 @@ pub enum InboxError {
     Unavailable(#[from] Unavailable),
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The provider's program cannot be used; nothing else was asked of it.
+    #[error(transparent)]
+    ProgramTooOld(#[from] TooOld),
     /// The store failed after a write outside.
     #[error("{source}")]
     StoreAfter {
@@ -57,12 +62,21 @@ impl InboxError {
                 packet["error_code"] = json!("extension_unavailable");
                 packet["recovery_command"] = json!(refusal.recovery_command);
             }
+            Self::ProgramTooOld(old) => {
+                packet["error_code"] = json!(DEPENDENCY_INCOMPATIBLE);
+                packet["dependency"] = dependency(old);
+            }
             Self::Store(error) | Self::StoreAfter { source: error, .. } => {
                 add_store(&mut packet, error)
             }
         }
         packet
     }
+}
+
+/// Names the program, what was found of it and what is needed.
+pub(super) fn dependency(old: &TooOld) -> Value {
+    json!({"program": old.need.program, "found_version": old.version, "needed_version": old.need.least})
 }
 
 fn add_store(packet: &mut Value, error: &StoreError) {

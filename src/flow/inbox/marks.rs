@@ -85,14 +85,14 @@ fn run(
     if mode == Mode::Preview {
         return Ok((preview(&store, inbox, message_id, command)?, activation));
     }
-    let channel = providers.channel(source.program());
+    let chat = providers.open(source.program())?;
     let now = desk.now.to_string();
     let marked = Marked {
         store: &store,
         marks: &inbox.config.marks,
         profile,
         message: &message,
-        channel: channel.as_ref(),
+        channel: chat.channel.as_ref(),
         now: &now,
     };
     let mut out = Exporter::default();

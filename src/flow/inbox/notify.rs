@@ -10,7 +10,7 @@ use super::delivery::Delivery;
 use super::error::InboxError;
 use super::outbound::{Depth, resolved, send_route};
 use super::pending::{self, Found};
-use super::ports::Channels;
+use super::ports::{Channels, Chat};
 use crate::contract::channel::body::{ContentFormat, OutboundBody};
 use crate::contract::channel::ids::{MessageId, ProfileName};
 use crate::contract::channel::key::OutboundKey;
@@ -120,8 +120,7 @@ impl Notice<'_> {
         if self.depth == Depth::Preview {
             return Ok(None);
         }
-        let reader = providers.reader(program.clone());
-        let channel = providers.channel(program);
+        let Chat { channel, reader } = providers.open(program)?;
         let profile = match self.verified_reader(reader.as_ref()) {
             Ok(profile) => profile,
             Err(blocker) => return Ok(Some(blocker)),

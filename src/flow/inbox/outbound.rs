@@ -8,7 +8,7 @@ use super::context::{BoundInbox, ContextArgs, Desk, Source};
 use super::delivery::Delivery;
 use super::error::InboxError;
 use super::marks::Marked;
-use super::ports::Channels;
+use super::ports::{Channels, Chat};
 use crate::contract::channel::body::{ContentFormat, OutboundBody};
 use crate::contract::channel::ids::MessageId;
 use crate::contract::channel::key::{OutboundKey, Placement};
@@ -24,7 +24,8 @@ use crate::contract::inbox::outbound_packet::{
     OutboundBlocker as Blocker, OutboundCommand, OutboundKind, OutboundPacket, OutboundProgress,
 };
 use crate::kernel::inbox::guidance;
-use crate::port::channel::{ChannelProvider, Encoding, OutboundMessage};
+use crate::port::channel::{Encoding, OutboundMessage};
+use crate::port::tools::TooOld;
 use crate::store::inbox::{AttemptKind, Exporter, Inbox};
 
 /// How far a command goes.
@@ -68,8 +69,8 @@ pub fn send(
         source: None,
         request,
     };
-    let channel = providers.channel(source.program());
-    Ok((job.run(channel.as_ref())?, activation))
+    let open = || providers.open(source.program());
+    Ok((job.run(open)?, activation))
 }
 
 /// Runs `reply`.
@@ -95,8 +96,8 @@ pub fn reply(
         source: Some(event.ok_or(InboxFault::SourceNotCaptured)?),
         request,
     };
-    let channel = providers.channel(source.program());
-    Ok((job.run(channel.as_ref())?, activation))
+    let open = || providers.open(source.program());
+    Ok((job.run(open)?, activation))
 }
 
 /// Finds the inbox a message without a source is sent through.
@@ -187,7 +188,10 @@ impl Job<'_> {
         guidance::consult(reply, config.guidance, request.purpose, request.reviewed)
     }
 
-    fn run(&self, channel: &dyn ChannelProvider) -> Result<OutboundPacket, InboxError> {
+    fn run(
+        &self,
+        open: impl FnOnce() -> Result<Chat, TooOld>,
+    ) -> Result<OutboundPacket, InboxError> {
         let mut progress = self.written.progress;
         let Some(route) = resolved(self.inbox) else {
             let blocker = Some(Blocker::SenderUnconfigured);
@@ -204,6 +208,7 @@ impl Job<'_> {
         if self.request.depth == Depth::Preview {
             return Ok(packet(progress, None));
         }
+        let chat = open()?;
         let provider_key = key.provider_key();
         let message = OutboundMessage {
             source: source.filter(|_| placement == Placement::SourceThread),
@@ -211,7 +216,7 @@ impl Job<'_> {
             encoding: Encoding::Literal,
             key: &provider_key,
         };
-        let cleared = Cleared::ask(channel, &route, &message, &mut progress)
+        let cleared = Cleared::ask(chat.channel.as_ref(), &route, &message, &mut progress)
             .and_then(|cleared| cleared.preview(&mut progress).map(|()| cleared));
         let cleared = match cleared {
             Ok(cleared) => cleared,

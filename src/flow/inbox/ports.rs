@@ -7,13 +7,21 @@ use crate::contract::inbox::comment::CommentConfig;
 use crate::port::channel::{ChannelProvider, ChannelReader, ProgramChoice};
 use crate::port::comments::CommentSource;
 use crate::port::events::EventStreams;
+use crate::port::tools::TooOld;
 
-/// Makes the chat provider of a command: all that messages, marks and history need.
-pub trait Channels {
-    /// The chat provider behind the configured program, or the usual one.
-    fn channel(&self, program: Option<String>) -> Box<dyn ChannelProvider>;
+/// The chat provider of one command.
+pub struct Chat {
+    /// All that messages, marks and history need.
+    pub channel: Box<dyn ChannelProvider>,
     /// A person's own view of chats behind the same program.
-    fn reader(&self, program: Option<String>) -> Box<dyn ChannelReader>;
+    pub reader: Box<dyn ChannelReader>,
+}
+
+/// Opens the chat provider of a command.
+pub trait Channels {
+    /// Opens the provider behind the configured program, or the usual one. A program that is there and too old is refused here, before
+    /// it is asked anything else; whether one is there at all, the first call says.
+    fn open(&self, program: Option<String>) -> Result<Chat, TooOld>;
 }
 
 /// Makes the providers of a collector and of documents too.
@@ -28,9 +36,14 @@ pub trait Providers: Channels {
     /// The comments of a configured document.
     fn comments(&self, config: &CommentConfig) -> Box<dyn CommentSource>;
     /// Says whether the local bus of a profile is sound.
-    fn probe(&self, program: Option<String>, profile: ProfileName, cwd: PathBuf) -> bool;
+    fn probe(
+        &self,
+        program: Option<String>,
+        profile: ProfileName,
+        cwd: PathBuf,
+    ) -> Result<bool, TooOld>;
     /// Finds the provider program: absolute, with its interpreter where it is a script.
     fn locate(&self, program: &str) -> Option<ProgramChoice>;
     /// Says whether the program is one that collectors can use.
-    fn is_compatible(&self, program: &str, profile: &ProfileName) -> bool;
+    fn is_compatible(&self, program: &str, profile: &ProfileName) -> Result<bool, TooOld>;
 }

@@ -17,11 +17,12 @@ use crate::failpoint::Point;
 use crate::flow::Mode;
 use crate::flow::inbox::ack::claim;
 use crate::flow::inbox::context::{BoundCollector, ContextArgs, Desk, Located};
-use crate::flow::inbox::error::InboxError;
+use crate::flow::inbox::error::{InboxError, dependency};
 use crate::flow::inbox::ports::Providers;
 use crate::kernel::inbox::service::{ServiceSpec, render};
 use crate::port::channel::ProgramChoice;
 use crate::port::supervisor::ServiceSupervisor;
+use crate::port::tools::TooOld;
 use crate::store::StoreError;
 use crate::store::document::collector_service::{CollectorServices, service_path, write_service};
 use crate::store::document::collector_state::CollectorState;
@@ -53,14 +54,21 @@ pub fn install(
     }
     let planned = Planned::make(desk, providers, (&located, &collector))?;
     let plan = planned.plan(&collector);
-    let done = match (planned.status, mode) {
-        (PlanStatus::InstallReady, Mode::Preview) => Some(InstallStatus::PreviewReady),
+    let (done, old) = match (planned.status, mode) {
+        (PlanStatus::InstallReady, Mode::Preview) => (Some(InstallStatus::PreviewReady), None),
         (PlanStatus::InstallReady, Mode::Execute) => {
-            Some(planned.execute(desk, providers, (supervisor, &located, &collector))?)
+            let (done, old) =
+                planned.execute(desk, providers, (supervisor, &located, &collector))?;
+            (Some(done), old)
         }
-        _ => None,
+        _ => (None, None),
     };
-    Ok((plan.install_packet(mode.is_execute(), done), activation))
+    let mut packet = plan.install_packet(mode.is_execute(), done);
+    if let Some(old) = old {
+        packet["error"] = json!(old.to_string());
+        packet["dependency"] = dependency(&old);
+    }
+    Ok((packet, activation))
 }
 
 struct Planned {
@@ -101,13 +109,15 @@ impl Planned {
         desk: &Desk<'_>,
         providers: &dyn Providers,
         (supervisor, located, collector): (&dyn ServiceSupervisor, &Located, &BoundCollector),
-    ) -> Result<InstallStatus, InboxError> {
+    ) -> Result<(InstallStatus, Option<TooOld>), InboxError> {
         let bound = collector
             .profile
             .as_ref()
             .ok_or(InboxFault::CollectorRule("a profile is required"))?;
-        if !providers.is_compatible(&collector.config.program, &bound.profile) {
-            return Ok(InstallStatus::DependencyIncompatible);
+        match providers.is_compatible(&collector.config.program, &bound.profile) {
+            Ok(true) => {}
+            Ok(false) => return Ok((InstallStatus::DependencyIncompatible, None)),
+            Err(old) => return Ok((InstallStatus::DependencyIncompatible, Some(old))),
         }
         let config = &collector.config;
         let services = CollectorServices::of_runtime(&desk.place.runtime_root);
@@ -123,12 +133,11 @@ impl Planned {
         write_service(&path, &self.text).map_err(StoreError::write)?;
         failpoint!(Point::CollectorServiceWritten);
         services.record(&held, &bound.profile, &config.service_name)?;
-        Ok(
-            match supervisor.start(config.supervisor, &config.service_name, &path) {
-                true => InstallStatus::Installed,
-                false => InstallStatus::SupervisorStartFailed,
-            },
-        )
+        let status = match supervisor.start(config.supervisor, &config.service_name, &path) {
+            true => InstallStatus::Installed,
+            false => InstallStatus::SupervisorStartFailed,
+        };
+        Ok((status, None))
     }
 }
 

@@ -126,10 +126,13 @@ impl TurnStart<'_> {
                 return counts;
             }
         };
-        let channel = self
-            .ports
-            .inbox
-            .channel(Some(self.collector.config.program.clone()));
+        let program = Some(self.collector.config.program.clone());
+        let Ok(chat) = self.ports.inbox.open(program) else {
+            counts.fault = Some(SyncFault::ProgramTooOld);
+            self.count_pending(&mut counts);
+            return counts;
+        };
+        let channel = chat.channel;
         let mut out = Exporter::default();
         self.read_routes(channel.as_ref(), (&mut counts, &mut out));
         self.count_pending(&mut counts);

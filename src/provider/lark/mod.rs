@@ -18,4 +18,4 @@ pub(crate) use comment::LarkComments;
 pub(crate) use events::LarkStreams;
 pub(crate) use program::find as find_program;
 pub(crate) use scopes::recommended as recommended_scopes;
-pub(crate) use version::{is_compatible, located};
+pub(crate) use version::{is_compatible, located, require};

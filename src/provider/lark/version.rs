@@ -4,7 +4,7 @@ use super::call::{Deadline, Program};
 use super::program::NEED;
 use crate::contract::channel::ids::ProfileName;
 use crate::port::channel::ProgramChoice;
-use crate::port::tools::dotted_version;
+use crate::port::tools::TooOld;
 use crate::process::Ending;
 
 /// Finds the program under a name: absolute, with its interpreter where it is a script.
@@ -12,28 +12,42 @@ pub(crate) fn located(program: &str) -> Option<ProgramChoice> {
     find(program)?.found()
 }
 
+/// Refuses a program that is there and too old. One that is not there, or whose answer does not come, is left to the call that follows:
+/// that one has a code for it, and asks before it writes.
+pub(crate) fn require(choice: &ProgramChoice) -> Result<(), TooOld> {
+    match Program::find(choice).and_then(|program| judged(&program)) {
+        Some(Some(old)) => Err(old),
+        Some(None) | None => Ok(()),
+    }
+}
+
 /// Says whether the program is new enough and can consume events.
-pub(crate) fn is_compatible(program: &str, profile: &ProfileName) -> bool {
+pub(crate) fn is_compatible(program: &str, profile: &ProfileName) -> Result<bool, TooOld> {
     let Some(program) = find(program) else {
-        return false;
+        return Ok(false);
     };
-    if !reaches_floor(&program) {
-        return false;
+    match judged(&program) {
+        Some(Some(old)) => return Err(old),
+        Some(None) => {}
+        None => return Ok(false),
     }
     let tail = ["event", "consume", "--help"].map(str::to_owned);
     let answer = program.call(Some(profile), &tail, Deadline::Version);
-    answer.is_ok_and(|answer| answer.ending == Ending::Exit(0))
+    Ok(answer.is_ok_and(|answer| answer.ending == Ending::Exit(0)))
 }
 
 /// Asks the program for its version and compares it numerically.
 pub(super) fn reaches_floor(program: &Program) -> bool {
+    judged(program) == Some(None)
+}
+
+/// What the version of the program lacks; none when it does not answer.
+fn judged(program: &Program) -> Option<Option<TooOld>> {
     let answer = program.call(None, &["--version".to_owned()], Deadline::Version);
     let answer = answer
         .ok()
-        .filter(|answer| answer.ending == Ending::Exit(0));
-    answer
-        .and_then(|answer| dotted_version(answer.stdout.as_bytes()))
-        .is_some_and(|version| version >= NEED.number)
+        .filter(|answer| answer.ending == Ending::Exit(0))?;
+    Some(TooOld::judge(answer.stdout.as_bytes(), NEED))
 }
 
 fn find(program: &str) -> Option<Program> {

@@ -4,6 +4,7 @@ mod collector;
 mod crash;
 mod desk;
 mod document;
+mod floor;
 mod guidance;
 mod history;
 mod marks;

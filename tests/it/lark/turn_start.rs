@@ -124,6 +124,27 @@ fn once<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&words[..], more].concat()
 }
 
+/// docs/spec/lark-cli.md 7
+#[test]
+fn a_wake_asks_a_program_below_the_floor_for_its_version_alone_and_decides_all_the_same() {
+    let wake = Wake::synced(&[("alpha", CHAT), ("beta", CHAT2)]);
+    wake.marked("alpha", CHAT);
+    wake.lark.faults(json!([{"on": "version", "do": "old"}]));
+    let sync = wake.sync(NOW);
+    assert_eq!(
+        (&sync["status"], &sync["error_code"]),
+        (&json!("unavailable"), &json!("dependency_incompatible"))
+    );
+    assert_eq!(
+        (
+            &sync["external_read_performed"],
+            &sync["external_write_outcome"]
+        ),
+        (&json!(false), &json!("none"))
+    );
+    assert_eq!(wake.lark.calls().len(), 1, "the version, once");
+}
+
 #[test]
 fn a_wake_reads_the_window_and_names_the_command_that_shows_what_waits() {
     let wake = Wake::synced(&[("alpha", CHAT)]);

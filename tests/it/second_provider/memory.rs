@@ -10,11 +10,12 @@ use loopx::contract::channel::observed::{MarkPage, Members, Observed, Page, Sent
 use loopx::contract::channel::outcome::ExternalWriteOutcome;
 use loopx::contract::channel::route::{ResolvedRoute, VerifiedRoute};
 use loopx::contract::time::Timestamp;
-use loopx::flow::inbox::ports::Channels;
+use loopx::flow::inbox::ports::{Channels, Chat};
 use loopx::port::channel::{
     ChannelProvider, ChannelReader, HistoryRead, OutboundMessage, ProviderError, ProviderErrorKind,
     SearchRead, VerifyRefusal,
 };
+use loopx::port::tools::TooOld;
 use serde_json::json;
 
 /// What the provider does wrong, once.
@@ -57,12 +58,11 @@ impl Memory {
 }
 
 impl Channels for Memory {
-    fn channel(&self, _: Option<String>) -> Box<dyn ChannelProvider> {
-        Box::new(self.clone())
-    }
-
-    fn reader(&self, _: Option<String>) -> Box<dyn ChannelReader> {
-        Box::new(self.clone())
+    fn open(&self, _: Option<String>) -> Result<Chat, TooOld> {
+        Ok(Chat {
+            channel: Box::new(self.clone()),
+            reader: Box::new(self.clone()),
+        })
     }
 }
 
