@@ -280,6 +280,18 @@ pub struct Entrypoint {
     pub facts: String,
 }
 
+/// What an earlier verification of an extension is worth now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecordedVerification {
+    /// The active revision was verified for this very program.
+    Holds,
+    /// It was verified for another program or another revision.
+    Stale,
+    /// Nothing is recorded: never verified, or the last probe failed.
+    Absent,
+}
+
 /// A gated command's right to run, as its packet shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Activation {

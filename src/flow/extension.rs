@@ -8,9 +8,12 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::contract::channel::outcome::ExternalWriteOutcome;
-use crate::contract::extension::{Entrypoint, ExtensionEntry, ExtensionState, Manifest};
+use crate::contract::extension::{
+    Entrypoint, ExtensionEntry, ExtensionState, Manifest, RecordedVerification,
+};
 use crate::contract::extension_scopes::{ScopeAdvice, ScopeGroup};
 use crate::flow::Mode;
+use crate::flow::extension_gate::is_same_program;
 use crate::flow::place::Place;
 use crate::flow::store_code::store_code;
 use crate::kernel::extension::{self, Refused, Switch};
@@ -206,6 +209,7 @@ pub struct DoctorPacket {
     execute: bool,
     available: bool,
     verified: bool,
+    recorded_verification: RecordedVerification,
     active_revision: String,
     entrypoint_identity: Option<String>,
     failure_kind: Option<&'static str>,
@@ -227,7 +231,7 @@ impl DoctorPacket {
     }
 }
 
-/// Verifies an installed extension; without execution it only says that a probe is needed.
+/// Verifies an installed extension; without execution no probe is made, and the packet says what the last one is still worth.
 pub fn doctor(
     file: &ExtensionStateFile,
     id: &str,
@@ -240,7 +244,10 @@ pub fn doctor(
         return Ok(doctor_packet(entry, "disabled", mode, None));
     }
     if mode == Mode::Preview {
-        return Ok(doctor_packet(entry, "probe_required", mode, None));
+        return Ok(DoctorPacket {
+            verified: recorded(entry) == RecordedVerification::Holds,
+            ..doctor_packet(entry, "probe_required", mode, None)
+        });
     }
     let probe = entrypoint::probe().ok();
     let after = extension::probed(&before, id, probe.as_ref())?;
@@ -254,7 +261,13 @@ pub fn doctor(
     } else {
         "entrypoint_missing"
     };
+    // What was just written is what the packet tells.
+    let entry = after.get(id).ok_or(Refused::NotInstalled)?;
     Ok(doctor_packet(entry, status, mode, probe))
+}
+
+fn recorded(entry: &ExtensionEntry) -> RecordedVerification {
+    extension::recorded(entry, is_same_program)
 }
 
 fn doctor_packet(
@@ -271,6 +284,7 @@ fn doctor_packet(
         execute: mode == Mode::Execute,
         available: status != "entrypoint_missing",
         verified: probe.is_some(),
+        recorded_verification: recorded(entry),
         active_revision: entry.active_revision.clone(),
         failure_kind: (status == "entrypoint_missing").then_some("entrypoint_missing"),
         write_performed: mode == Mode::Execute && status != "disabled",

@@ -2,7 +2,7 @@
 
 use crate::contract::extension::{
     Activation, Entrypoint, ExtensionEntry, ExtensionState, InstalledRevision, MAX_REVISIONS,
-    Manifest, Permission, Unavailable,
+    Manifest, Permission, RecordedVerification, Unavailable,
 };
 
 /// The schema of an activation.
@@ -89,6 +89,20 @@ pub fn resolve(
         );
     }
     Ok(activation(entry, manifest.version, permissions))
+}
+
+/// Says what the recorded verification is worth. `entrypoint` is asked only when everything else holds.
+pub fn recorded(
+    entry: &ExtensionEntry,
+    entrypoint: impl FnOnce(&ExtensionEntry) -> bool,
+) -> RecordedVerification {
+    match &entry.doctor_verified_revision {
+        None => RecordedVerification::Absent,
+        Some(verified) if *verified == entry.active_revision && entrypoint(entry) => {
+            RecordedVerification::Holds
+        }
+        Some(_) => RecordedVerification::Stale,
+    }
 }
 
 fn activation(entry: &ExtensionEntry, version: String, permissions: &[Permission]) -> Activation {
@@ -288,6 +302,18 @@ mod tests {
             );
         }
         assert_eq!(cure(&fresh(), true), None);
+    }
+
+    #[test]
+    fn a_recorded_verification_holds_for_one_revision_and_one_program() {
+        let of = |state: &ExtensionState, same| recorded(&state.entries[0], |_| same);
+        assert_eq!(of(&fresh(), true), RecordedVerification::Holds);
+        assert_eq!(of(&fresh(), false), RecordedVerification::Stale);
+        let mut moved = fresh();
+        moved.entries[0].active_revision = "another".to_owned();
+        assert_eq!(of(&moved, true), RecordedVerification::Stale);
+        let unproved = probed(&fresh(), CHAT_EXTENSION, None).expect("known");
+        assert_eq!(of(&unproved, true), RecordedVerification::Absent);
     }
 
     #[test]

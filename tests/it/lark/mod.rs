@@ -4,6 +4,7 @@ mod collector;
 mod crash;
 mod desk;
 mod document;
+mod extension;
 mod floor;
 mod guidance;
 mod history;
