@@ -14,6 +14,7 @@ mod outbound;
 mod outbound_late;
 mod recorded;
 mod refusals;
+mod service;
 mod service_run;
 mod store;
 mod turn_start;
