@@ -39,8 +39,8 @@ pub fn show(
 
 /// Who reads a followed log.
 pub struct LogReader<'a> {
-    /// Waits between two looks.
-    pub wait: &'a dyn Fn(Duration),
+    /// Waits between two looks; false when nobody takes a line any more.
+    pub wait: &'a dyn Fn(Duration) -> bool,
     /// Takes a line; false when nobody takes one any more.
     pub take: &'a mut dyn FnMut(&LogLine) -> bool,
 }
@@ -60,7 +60,9 @@ pub fn follow(
                 return Ok(());
             }
         }
-        (reader.wait)(PACE);
+        if !(reader.wait)(PACE) {
+            return Ok(());
+        }
         lines = follower.news();
     }
 }
