@@ -16,6 +16,7 @@
 mod attempts;
 mod comments;
 mod events;
+mod export_files;
 mod exports;
 mod gaps;
 mod marks;
