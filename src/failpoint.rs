@@ -113,23 +113,34 @@ impl Point {
 }
 
 #[cfg(feature = "test-hooks")]
-static ARMED: OnceLock<Point> = OnceLock::new();
+static ARMED: OnceLock<Vec<Point>> = OnceLock::new();
 
-/// Arms one point for the rest of the process. A build without `test-hooks` ignores it.
-pub fn arm(name: Option<&str>) {
+/// A name that no point has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no point has that name")]
+pub struct Unknown;
+
+/// Arms the named points, a comma between two, for the rest of the process. An unknown name is an error: a test that waits for a crash
+/// would wait for one that cannot come. A build without `test-hooks` ignores all of it.
+pub fn arm(names: Option<&str>) -> Result<(), Unknown> {
     #[cfg(feature = "test-hooks")]
-    if let Some(point) = name.and_then(Point::named) {
-        ARMED.get_or_init(|| point);
+    if let Some(names) = names.filter(|names| !names.is_empty()) {
+        let points = names
+            .split(',')
+            .map(|name| Point::named(name).ok_or(Unknown))
+            .collect::<Result<_, _>>()?;
+        ARMED.get_or_init(|| points);
     }
     #[cfg(not(feature = "test-hooks"))]
-    let _ = name;
+    let _ = names;
+    Ok(())
 }
 
 /// Ends the process here when the point is armed.
 #[inline]
 pub fn reach(point: Point) {
     #[cfg(feature = "test-hooks")]
-    if ARMED.get() == Some(&point) {
+    if ARMED.get().is_some_and(|armed| armed.contains(&point)) {
         std::process::abort();
     }
     #[cfg(not(feature = "test-hooks"))]
@@ -146,5 +157,19 @@ mod tests {
             assert_eq!(Point::named(point.name()), Some(*point));
             assert!(!point.commands().is_empty());
         }
+    }
+
+    #[cfg(feature = "test-hooks")]
+    #[test]
+    fn a_name_that_no_point_has_arms_nothing() {
+        for names in [
+            "send_acepted",
+            "send_accepted,",
+            "send_accepted send_read_back",
+        ] {
+            assert_eq!(super::arm(Some(names)), Err(super::Unknown), "{names}");
+        }
+        assert_eq!(super::arm(None).and_then(|()| super::arm(Some(""))), Ok(()));
+        assert!(super::ARMED.get().is_none());
     }
 }

@@ -31,7 +31,11 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::PeriodicReport(_) => emit::REPORT_ERROR_SCHEMA,
         _ => emit::ERROR_SCHEMA,
     };
-    failpoint::arm(env::test_hook(env::FAILPOINT).as_deref());
+    if failpoint::arm(env::test_hook(env::FAILPOINT).as_deref()).is_err() {
+        let text = "LOOPX_FAILPOINT names no point; the names are in src/failpoint.rs";
+        let error = Cli::command().error(ErrorKind::InvalidValue, text);
+        return refuse_command_line(&argv, &error);
+    }
     panic::set_hook(Box::new(|_| {}));
     let reply = panic::catch_unwind(AssertUnwindSafe(|| dispatch(cli))).unwrap_or_else(|_| {
         let message = "loopx met a fault of its own; nothing was reported as done. \

@@ -282,3 +282,26 @@ fn every_error_code_is_given_by_some_room() {
     let idle: Vec<&str> = names.into_iter().filter(|name| !is_given(name)).collect();
     assert!(idle.is_empty(), "codes that cannot occur: {idle:?}");
 }
+
+/// A point that nothing marks cannot be died at, whatever a test arms.
+#[test]
+fn every_crash_point_is_marked_in_the_code() {
+    let mut code: Vec<String> = Vec::new();
+    for source in source::all() {
+        if source.name != "failpoint.rs" && source.text.contains("failpoint") {
+            let text = source.text.split("#[cfg(test)]").next();
+            code.push(text.unwrap_or_default().to_owned());
+        }
+    }
+    let is_marked = |name: &String| {
+        let mut found = code
+            .iter()
+            .flat_map(|text| text.split(name.as_str()).skip(1));
+        found.any(|after| !after.starts_with(|next: char| next.is_ascii_alphanumeric()))
+    };
+    let names = loopx::failpoint::Point::ALL
+        .iter()
+        .map(|point| format!("Point::{point:?}"));
+    let unmarked: Vec<String> = names.filter(|name| !is_marked(name)).collect();
+    assert!(unmarked.is_empty(), "{unmarked:?}");
+}

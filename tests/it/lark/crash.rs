@@ -1,4 +1,5 @@
-//! Every named point of an inbox command: a run dies there, a repeat follows, and in the end everything equals a run that never died.
+//! Every named point of an inbox command: a run dies there, what is left is looked at (`crash_left`), a repeat follows, and in the end
+//! everything equals a run that never died.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,21 +10,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use loopx::failpoint::Point;
 use serde_json::{Value, json};
 
+use super::crash_left as left;
 use crate::support::Run;
 use crate::support::lark::{ALICE, APP, BOT, CHAT, CHAT2, Lark, MARK, PROFILE, event};
 
 const DOCUMENT: &str = ".loopx/config/lark/doc.json";
-const DOCUMENT_URL: &str = "https://docs.example.invalid/docx/zqpdoc";
+pub(super) const DOCUMENT_URL: &str = "https://docs.example.invalid/docx/zqpdoc";
 
 /// One command about to act, and the inboxes it works on.
-struct Scene {
-    config: String,
-    words: Vec<String>,
+pub(super) struct Scene {
+    pub(super) config: String,
+    pub(super) words: Vec<String>,
     stdin: String,
-    inboxes: Vec<(String, &'static str)>,
+    pub(super) inboxes: Vec<(String, &'static str)>,
 }
 
-fn scene(lark: &Lark, command: &str, point: Point) -> Scene {
+pub(super) fn scene(lark: &Lark, command: &str, point: Point) -> Scene {
     let words = |words: &[&str]| {
         words
             .iter()
@@ -323,7 +325,7 @@ fn document(lark: &Lark, command: &str) -> Scene {
     }
 }
 
-fn prepared<'a>(lark: &'a Lark, scene: &Scene) -> Run<'a> {
+pub(super) fn prepared<'a>(lark: &'a Lark, scene: &Scene) -> Run<'a> {
     let words: Vec<&str> = scene.words.iter().map(String::as_str).collect();
     lark.inbox(&words, &scene.config).stdin(&scene.stdin)
 }
@@ -341,7 +343,7 @@ fn died(run: Run<'_>, point: Point) {
 }
 
 /// The exports of an inbox, settling times left out.
-fn exports(lark: &Lark, name: &str) -> BTreeMap<String, Value> {
+pub(super) fn exports(lark: &Lark, name: &str) -> BTreeMap<String, Value> {
     let mut found = BTreeMap::new();
     gather(
         &lark.sandbox.project().join(".loopx/inbox").join(name),
@@ -413,7 +415,7 @@ fn commands(point: Point) -> impl Iterator<Item = &'static str> {
 }
 
 /// A supervisor that agrees to everything.
-fn with_supervisor(lark: &Lark) {
+pub(super) fn with_supervisor(lark: &Lark) {
     use std::os::unix::fs::PermissionsExt;
     let file = lark.sandbox.root().join("lark/bin/systemctl");
     fs::write(&file, "#!/bin/sh\nexit 0\n").expect("written");
@@ -447,6 +449,9 @@ fn check(point: Point, command: &'static str) -> Option<String> {
             finished.text(),
             finished.errors()
         ));
+    }
+    if let Some(fault) = left::fault((&lark, &scene), (&calm, &undisturbed), (point, command)) {
+        return Some(fault);
     }
     if command == "collector-run"
         && lark.state()["streams"]["im.message.receive_v1"]["events"] == json!([])

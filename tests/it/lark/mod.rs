@@ -2,6 +2,7 @@
 
 mod collector;
 mod crash;
+mod crash_left;
 mod desk;
 mod document;
 mod extension;
