@@ -21,6 +21,7 @@ use crate::port::events::EventStreams;
 use crate::port::ids::SystemIds;
 use crate::port::source::{SourceAdapter, SourceOpener, SourceRequest};
 use crate::port::tools::{Found, TooOld, Tool, Tools};
+use crate::process;
 use crate::provider::lark::{self, Lark, LarkComments, LarkStreams};
 use crate::source::facts_file::FactsFile;
 use crate::source::git_history;
@@ -91,6 +92,11 @@ pub(crate) const PLACEMENT: GitPlacement = GitPlacement;
 
 /// What keeps services running on this machine.
 pub(crate) const SUPERVISOR: UserSupervisor = UserSupervisor;
+
+/// Waits while somebody reads what is printed; false when nobody does any more.
+pub(crate) fn wait_while_read(pause: std::time::Duration) -> bool {
+    process::wait_while_read(pause)
+}
 
 /// The clock of a command.
 pub(crate) fn clock() -> SystemClock {

@@ -1,11 +1,8 @@
 //! Printing one packet, as text or as JSON, and the exit code that belongs to it.
 
 use std::io::{self, Write};
-use std::os::fd::AsFd;
 use std::process::ExitCode;
-use std::time::Duration;
 
-use nix::poll::{PollFd, PollFlags, PollTimeout};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -116,18 +113,6 @@ pub(super) fn print_help(error: &clap::Error) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(_) => ExitCode::from(1),
-    }
-}
-
-/// Waits, unless the reader of standard output leaves before; false when it left.
-pub(super) fn wait_while_read(pause: Duration) -> bool {
-    let stdout = io::stdout();
-    // No event is asked for: only a pipe without a reader answers before its time.
-    let mut watched = [PollFd::new(stdout.as_fd(), PollFlags::empty())];
-    let pause = PollTimeout::try_from(pause).unwrap_or(PollTimeout::MAX);
-    match nix::poll::poll(&mut watched, pause) {
-        Ok(answered) => answered == 0,
-        Err(error) => error == nix::errno::Errno::EINTR,
     }
 }
 

@@ -98,7 +98,7 @@ pub(super) fn log(desk: &Desk<'_>, args: &CollectorLogArgs, format: Format) -> R
         })
     };
     let mut reader = collector_log::LogReader {
-        wait: &emit::wait_while_read,
+        wait: &compose::wait_while_read,
         take: &mut take,
     };
     match collector_log::follow(desk, &context, count, &mut reader) {

@@ -5,17 +5,20 @@
 //! that never started, one that did not finish in time and one that finished are three different answers.
 //!
 //! Two forms: [`run`] waits for one answer within a deadline; [`stream()`] starts a long-lived child and hands its lines, as they
-//! come, to a channel. [`stop_signals`] turns the signals that ask this process to stop into a channel message.
+//! come, to a channel. [`stop_signals`] turns the signals that ask this process to stop into a channel message;
+//! [`wait_while_read`] waits for whoever reads what is printed.
 //!
 //! Deliberately absent: retries, parsing, any knowledge of the program that is started, and an asynchronous runtime.
 
 mod call;
+mod reader;
 mod signal;
 mod stream;
 
 pub(crate) use call::{
     Ending, Environment, Finished, Invocation, Outcome, SpawnError, observe, run,
 };
+pub(crate) use reader::wait_while_read;
 pub(crate) use signal::{
     Stopwatch, end_children_on_stop, kill_pid, pid_alive, stop_signals, terminate_pid, user_id,
 };
