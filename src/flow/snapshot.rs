@@ -2,7 +2,7 @@
 
 use super::open::{Answer, Place};
 use crate::contract::goal::Goal;
-use crate::contract::ids::{AgentId, TurnInstanceId};
+use crate::contract::ids::{AgentId, GoalId, TurnInstanceId};
 use crate::contract::settlement::{Binding, SettlementIdentity};
 use crate::contract::todo::{Role, Status};
 use crate::kernel::intent;
@@ -11,7 +11,6 @@ use crate::kernel::quota::refusal::RefusedGate;
 use crate::kernel::quota::snapshot::{Owed, Question, Snapshot, Spent, TurnFacts};
 use crate::store::StoreError;
 use crate::store::journal::gate::Refused;
-use crate::store::journal::settlement::Writeback;
 use crate::store::rows::{Rows, micros};
 
 /// The snapshot of a goal, from its rows; a goal without rows has nothing in it.
@@ -127,12 +126,7 @@ fn of_agent(
         snapshot.turn = turn_facts(rows, &snapshot.goal, agent, instance)?;
     }
     let current = question.instance.as_ref().map(|instance| instance.as_str());
-    if let Some(writeback) = rows.latest_writeback(&goal, agent, current)?
-        && writeback.closeout_kind.is_none()
-        && rows.spend(&writeback.effect_id)?.is_none()
-    {
-        snapshot.owed = owed(rows, &writeback)?;
-    }
+    snapshot.owed = owed(rows, (&goal, agent), current)?;
     if intent::is_subscribed(&snapshot.goal) {
         let receipts = rows.recorded_intents(&goal, agent)?;
         let intents = receipts
@@ -145,8 +139,18 @@ fn of_agent(
     Ok(())
 }
 
-/// What an unspent writeback owes; one whose run is gone counts for nothing.
-fn owed(rows: Rows<'_>, writeback: &Writeback) -> Result<Option<Owed>, StoreError> {
+/// What the newest writeback of an agent owes, but for one Turn; one whose run is gone counts for nothing.
+pub fn owed(
+    rows: Rows<'_>,
+    (goal, agent): (&GoalId, &AgentId),
+    but: Option<&str>,
+) -> Result<Option<Owed>, StoreError> {
+    let Some(writeback) = rows.latest_writeback(goal, agent, but)? else {
+        return Ok(None);
+    };
+    if writeback.closeout_kind.is_some() || rows.spend(&writeback.effect_id)?.is_some() {
+        return Ok(None);
+    }
     let identity = writeback
         .body
         .get("identity")

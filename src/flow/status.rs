@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::open::{self, Answer};
+use super::open::{self, Answer, Place};
 use super::ports::Ports;
 use super::snapshot;
-use crate::contract::goal::Goal;
+use super::turn::unfinished::{self, Unfinished};
 use crate::contract::ids::GoalId;
 use crate::contract::todo::{Role, Status, Todo};
 use crate::kernel::quota::policy::{self, QuotaState};
@@ -27,7 +27,7 @@ pub fn show(ports: &Ports, only: Option<&GoalId>) -> Answer {
     for id in &named {
         let place = open::goal(ports, id)?;
         let reader = place.reader()?;
-        let row = one(ports, &place.goal, reader.as_ref())?;
+        let row = one(ports, &place, reader.as_ref())?;
         attention.extend(
             row.attention
                 .map(|reason| json!({"goal_id": id, "reason": reason})),
@@ -68,10 +68,12 @@ struct Stored {
     spent: Spent,
     head: Option<Head>,
     holding: Vec<RefusedGate>,
+    unfinished: Unfinished,
 }
 
 impl Stored {
-    fn read(ports: &Ports, goal: &Goal, reader: &Reader) -> Answer<Self> {
+    fn read(ports: &Ports, place: &Place, reader: &Reader) -> Answer<Self> {
+        let goal = &place.goal;
         let question = Question {
             agent: None,
             todo: None,
@@ -97,14 +99,16 @@ impl Stored {
             spent: snapshot::spent(rows, goal, &question)?,
             head: rows.head(&goal.id)?,
             holding,
+            unfinished: unfinished::of(place, rows)?,
         })
     }
 }
 
-fn one(ports: &Ports, goal: &Goal, reader: Option<&Reader>) -> Answer<Row> {
+fn one(ports: &Ports, place: &Place, reader: Option<&Reader>) -> Answer<Row> {
+    let goal = &place.goal;
     let stored = match reader {
         None => Stored::default(),
-        Some(reader) => Stored::read(ports, goal, reader)?,
+        Some(reader) => Stored::read(ports, place, reader)?,
     };
     let (user_todos, spent) = (&stored.user_todos, stored.spent);
     let state = policy::state(goal, spent);
@@ -136,9 +140,28 @@ fn one(ports: &Ports, goal: &Goal, reader: Option<&Reader>) -> Answer<Row> {
         let gates = stored.holding.iter().map(|gate| gate.to_value(&goal.id));
         packet["refused_gates"] = gates.collect();
     }
+    add_turns(&mut packet, stored.unfinished);
     if agents.rest + users.rest > 0 {
         packet["todos_omitted"] =
             json!({"agent": agents.rest, "user": users.rest, "complete": "loopx todo list"});
     }
     Ok(Row { packet, attention })
+}
+
+/// The Turns that are not finished; a goal without one says nothing about them.
+fn add_turns(packet: &mut Value, unfinished: Unfinished) {
+    let Unfinished {
+        turns,
+        omitted,
+        unsettled,
+    } = unfinished;
+    if !turns.is_empty() {
+        packet["unfinished_turns"] = json!(turns);
+    }
+    if omitted > 0 {
+        packet["unfinished_turns_omitted"] = json!(omitted);
+    }
+    if !unsettled.is_empty() {
+        packet["unsettled_turns"] = json!(unsettled);
+    }
 }

@@ -183,6 +183,15 @@ fn one_goal(out: &mut Lines, goal: &Value) {
     ));
     out.list("  Missing gate", &goal["missing_gates"]);
     turned_down(out, "  ", &goal["refused_gates"]);
+    for turn in items(&goal["unfinished_turns"]) {
+        unfinished(out, turn);
+    }
+    for turn in items(&goal["unsettled_turns"]) {
+        let (agent, id) = (&turn["agent_id"], &turn["prior_turn_instance_id"]);
+        let (agent, id) = (scalar(agent), scalar(id));
+        out.line(&format!("  Turn {id} of {agent}: written back, not paid"));
+        out.say("    Next", &turn["next_command"]);
+    }
     for (label, name) in [("user", "user_todos"), ("agent", "agent_todos")] {
         for todo in items(&goal[name]) {
             out.line(&format!("  {}", one_todo(todo, label)));
@@ -191,6 +200,24 @@ fn one_goal(out: &mut Lines, goal: &Value) {
     if goal["todos_omitted"].is_object() {
         out.line("  More: `loopx todo list`");
     }
+}
+
+/// A Turn that is not finished, and how it goes on.
+fn unfinished(out: &mut Lines, turn: &Value) {
+    let word = |name: &str| scalar(&turn[name]);
+    let about = match is_empty(&turn["binding_id"]) {
+        true => String::new(),
+        false => format!(" on {}", word("binding_id")),
+    };
+    let stands = match is_empty(&turn["running_since"]) {
+        true => format!("{}, owes {}", word("status"), word("owed_step")),
+        false => format!("running since {}", word("running_since")),
+    };
+    let (agent, phase) = (word("agent_id"), word("phase"));
+    out.line(&format!("  Turn of {agent}{about}: {phase}; {stands}"));
+    out.say("    Turn", &turn["turn_key"]);
+    out.say("    Blocked by", &turn["blocked_by"]);
+    out.say("    Next", &turn["next_command"]);
 }
 
 /// The gates that were turned down and hold work, each with the command that decides it anew.

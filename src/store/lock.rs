@@ -177,6 +177,24 @@ pub fn acquire<R: Rank>(path: &Path, claim: &Claim<'_>) -> Result<Held<R>, Store
     })
 }
 
+/// Who holds a lock, as far as its record tells: it was not released, and the process still lives on this machine. Only the record is read; to
+/// try the lock would make it look taken to whoever wants it in that moment.
+pub fn holder(path: &Path) -> Option<Holder> {
+    let bytes = private_file::read(path).ok()??;
+    let record: Value = serde_json::from_slice(&bytes).ok()?;
+    let is_released = record.get("released_at").is_some_and(|at| !at.is_null());
+    let holder = holder_of(&record);
+    let pid = holder.pid.and_then(|pid| i32::try_from(pid).ok())?;
+    let is_here = holder.host == machine_name();
+    // A process of somebody else lives as well.
+    let lives = pid > 1
+        && !matches!(
+            nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None),
+            Err(nix::errno::Errno::ESRCH)
+        );
+    (!is_released && is_here && lives).then_some(holder)
+}
+
 /// Tells two locks apart without saying where they lie.
 fn lock_id(path: &Path, claim: &Claim<'_>) -> String {
     let place = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
@@ -226,6 +244,10 @@ fn read_holder(file: &mut File) -> Holder {
     let Ok(record) = read.map(|_| serde_json::from_str::<Value>(&text).unwrap_or_default()) else {
         return Holder::default();
     };
+    holder_of(&record)
+}
+
+fn holder_of(record: &Value) -> Holder {
     let word = |key: &str| record.get(key).and_then(Value::as_str).map(str::to_owned);
     Holder {
         agent_id: word("agent_id"),
@@ -268,7 +290,9 @@ mod tests {
         };
         assert_eq!(holder.agent_id.as_deref(), Some("lane-a"));
         assert_eq!(holder.pid, Some(u64::from(std::process::id())));
+        assert_eq!(super::holder(&path), Some(*holder));
         drop(held);
+        assert_eq!(super::holder(&path), None);
         assert!(acquire::<Lane>(&path, &claim(Policy::SingleFlight)).is_ok());
     }
 

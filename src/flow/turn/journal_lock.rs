@@ -78,7 +78,7 @@ pub fn wait_for_writer(
     )?))
 }
 
-fn lock_path(place: &Place, key: &TurnKey) -> PathBuf {
+pub(super) fn lock_path(place: &Place, key: &TurnKey) -> PathBuf {
     turns_dir(place).join(format!("{}.lock", hex(key)))
 }
 

@@ -16,3 +16,4 @@ mod preview;
 pub mod read;
 pub mod run_once;
 pub mod steps;
+pub mod unfinished;

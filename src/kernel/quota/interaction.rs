@@ -280,7 +280,7 @@ pub fn owed_command(question: &Question, owed: &SettlementIdentity) -> String {
 }
 
 /// The same command for whoever stands in the project: public packets name no path. A lost receipt is repaired first.
-fn recovery_command(owed: &Owed) -> String {
+pub fn recovery_command(owed: &Owed) -> String {
     if owed.lacks_receipt {
         return "loopx doctor --execute".to_owned();
     }

@@ -396,7 +396,8 @@ fn intent_facts(packet: &mut Map<String, Value>, intent: &Map<String, Value>) {
     );
 }
 
-fn unsettled(owed: &Owed) -> Value {
+/// The earlier Turn that is written back and not settled, and which receipts it lacks.
+pub fn unsettled(owed: &Owed) -> Value {
     let missing: &[&str] = if owed.lacks_receipt {
         &["durable_writeback_receipt", "quota_spend_receipt"]
     } else {

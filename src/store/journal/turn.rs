@@ -94,6 +94,17 @@ impl Rows<'_> {
         )
     }
 
+    /// The Turns of a goal that are not finished, the newest first. A failed one that never wrote back and was left behind owes nothing.
+    pub fn unfinished_turns(&self, goal: &GoalId) -> Result<Vec<String>, StoreError> {
+        let sql = "SELECT turn_key FROM turns AS own WHERE goal_id=?1 AND status NOT IN ('committed','stopped')
+                   AND (status<>'failed' OR completed_phases LIKE '%durable_writeback%' OR NOT EXISTS(
+                     SELECT 1 FROM turns AS later WHERE later.goal_id=?1 AND later.agent_id=own.agent_id AND later.rowid>own.rowid))
+                   ORDER BY rowid DESC";
+        let mut statement = self.0.prepare(sql)?;
+        let keys = statement.query_map([goal.as_str()], |row| row.get(0))?;
+        Ok(keys.collect::<Result<_, _>>()?)
+    }
+
     fn one_turn(
         &self,
         tail: &str,

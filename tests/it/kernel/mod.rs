@@ -22,4 +22,5 @@ mod spends;
 mod stop;
 mod todos;
 mod turns;
+mod unfinished;
 mod worked;
