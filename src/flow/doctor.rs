@@ -6,6 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::doctor_counts;
 use super::doctor_receipts::{self, Receipts};
 use super::mode::Mode;
 use super::ports::Ports;
@@ -126,6 +127,7 @@ impl Look<'_> {
             is_lost,
             behind,
             receipts,
+            miscounted,
         } = survey(registry, store, (&goals, reader.as_ref()));
         self.findings.push(match is_lost {
             false => Finding::ok("goals"),
@@ -136,6 +138,7 @@ impl Look<'_> {
             ),
         });
         self.receipts(&receipts);
+        self.counts(&miscounted);
         self.exports(store, &behind);
     }
 
@@ -160,6 +163,22 @@ impl Look<'_> {
                     .mendable
                     .iter()
                     .all(|goal| doctor_receipts::mend(ports, goal).is_ok())
+            },
+        );
+    }
+
+    /// The counts answers are given from are those of the todos.
+    fn counts(&mut self, miscounted: &[GoalId]) {
+        if miscounted.is_empty() {
+            return self.findings.push(Finding::ok("todo_counts"));
+        }
+        let ports = self.ports;
+        self.repair(
+            "todo_counts",
+            "the counts of todos are not those of the todos; `loopx doctor --execute` counts them again",
+            || {
+                let mend = |goal| doctor_counts::mend(ports, goal).is_ok();
+                miscounted.iter().all(mend)
             },
         );
     }
@@ -296,6 +315,8 @@ struct Survey {
     behind: Vec<GoalId>,
     /// Their settlement rows.
     receipts: Receipts,
+    /// Goals whose todos are not as many as is told.
+    miscounted: Vec<GoalId>,
 }
 
 /// Looks at the rows of every goal this registry holds.
@@ -307,6 +328,9 @@ fn survey(
     let mut is_lost = false;
     let mut behind = Vec::new();
     let mut receipts = Receipts::default();
+    // A store that cannot be read is a finding of its own.
+    let counted = reader.and_then(|reader| reader.rows().miscounted_goals().ok());
+    let miscounted = counted.unwrap_or_default();
     for goal in goals
         .iter()
         .filter(|goal| registry.source_of(goal).is_none())
@@ -328,6 +352,7 @@ fn survey(
         is_lost,
         behind,
         receipts,
+        miscounted: miscounted.into_iter().filter_map(GoalId::new).collect(),
     }
 }
 

@@ -6,6 +6,7 @@
 pub mod backup;
 pub mod channel_target;
 pub mod doctor;
+mod doctor_counts;
 mod doctor_receipts;
 pub mod extension;
 pub mod extension_catalogue;

@@ -35,25 +35,7 @@ pub(in crate::store) fn check(
             check_digests(connection, &table)?;
         }
     }
-    if tables(&expected)?
-        .iter()
-        .any(|table| table == "todo_counts")
-    {
-        check_counts(connection)?;
-    }
     Ok(())
-}
-
-/// The counts answers are given from are those of the todos.
-fn check_counts(connection: &Connection) -> Result<(), StoreError> {
-    let sql = "SELECT EXISTS(SELECT goal_id,role,status,n FROM todo_counts WHERE n<>0
-                 EXCEPT SELECT goal_id,role,status,COUNT(*) FROM todos WHERE archive_state='active' GROUP BY 1,2,3)
-               OR EXISTS(SELECT goal_id,role,status,COUNT(*) FROM todos WHERE archive_state='active' GROUP BY 1,2,3
-                 EXCEPT SELECT goal_id,role,status,n FROM todo_counts)";
-    match connection.query_row(sql, [], |row| row.get(0))? {
-        true => Err(StoreError::Corrupt("the counts of todos are not theirs")),
-        false => Ok(()),
-    }
 }
 
 fn tables(connection: &Connection) -> Result<Vec<String>, StoreError> {

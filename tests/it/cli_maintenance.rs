@@ -303,21 +303,62 @@ fn a_file_where_a_backup_folder_is_meant_is_named_as_such() {
 }
 
 #[test]
-fn counts_that_are_not_those_of_the_todos_are_damage() {
-    let (world, _) = World::with_todo();
-    let doctor = || world.run(&["doctor"]).prepared().json_run().json();
-    assert_eq!(status_of(&doctor(), "store"), "ok");
-    let spoil = |n: i64| {
-        let sql = "UPDATE todo_counts SET n=?1 WHERE status='open'";
-        world.store().execute(sql, [n]).expect("changed");
+fn counts_that_are_not_those_of_the_todos_are_taken_again_from_them() {
+    let (world, todo) = World::with_todo();
+    let doctor = |more: &[&str]| {
+        let words = [&["doctor"], more].concat();
+        world.run(&words).prepared().json_run().json()
     };
-    for n in [-3, 0, 2] {
-        spoil(n);
-        let found = doctor();
-        assert_eq!(status_of(&found, "store"), "failed", "{n}");
-        assert_eq!(found["error_code"], "store_corrupt");
-        assert!(found["error"].is_string());
+    assert_eq!(status_of(&doctor(&[]), "todo_counts"), "ok");
+    let counts = || -> Vec<(String, String, i64)> {
+        let store = world.store();
+        let sql = "SELECT role,status,n FROM todo_counts WHERE n<>0 ORDER BY 1,2";
+        let mut statement = store.prepare(sql).expect("SQL");
+        let rows = statement
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .expect("rows");
+        rows.collect::<Result<_, _>>().expect("counts")
+    };
+    let sound = counts();
+    let repairs = || {
+        let is_repair = |event: &serde_json::Value| event["event_kind"] == "store_repair";
+        world.events().into_iter().filter(is_repair).count()
+    };
+    let spoils = [
+        "UPDATE todo_counts SET n=-3 WHERE status='open'",
+        "UPDATE todo_counts SET n=0 WHERE status='open'",
+        "UPDATE todo_counts SET n=2 WHERE status='open'",
+        "DELETE FROM todo_counts",
+        "INSERT INTO todo_counts VALUES('demo-goal','user','done',7)",
+    ];
+    for (before, spoil) in spoils.into_iter().enumerate() {
+        world.store().execute(spoil, []).expect("changed");
+        let spoiled = counts();
+        let found = doctor(&[]);
+        assert_eq!(status_of(&found, "todo_counts"), "warning", "{spoil}");
+        assert_eq!(found["ok"], true, "{spoil}");
+        assert_eq!(counts(), spoiled, "a preview changes nothing");
+        let mended = doctor(&["--execute"]);
+        assert_eq!(status_of(&mended, "todo_counts"), "ok", "{spoil}");
+        let done = serde_json::json!({"check": "todo_counts", "done": true});
+        let told = mended["repairs"].as_array().expect("repairs");
+        assert!(told.contains(&done), "{mended}");
+        assert_eq!(counts(), sound, "{spoil}");
+        assert_eq!(repairs(), before + 1, "{spoil}");
+        assert_eq!(doctor(&["--execute"])["repairs"], serde_json::json!([]));
     }
-    spoil(1);
-    assert_eq!(status_of(&doctor(), "store"), "ok");
+    let complete = [
+        "todo",
+        "complete",
+        "--goal-id",
+        "demo-goal",
+        "--todo-id",
+        &todo,
+    ];
+    world
+        .run(&complete)
+        .flag(&["--agent-id", "lane-a"])
+        .packet();
+    assert_eq!(status_of(&doctor(&[]), "todo_counts"), "ok");
+    assert_eq!(world.outcome().3, "ok");
 }

@@ -106,6 +106,17 @@ impl Rows<'_> {
         Ok(count.optional()?.unwrap_or(0))
     }
 
+    /// The goals whose counts are not those of their todos; answers are given from the counts.
+    pub fn miscounted_goals(&self) -> Result<Vec<String>, StoreError> {
+        let sql = "SELECT goal_id FROM (SELECT goal_id,role,status,n FROM todo_counts WHERE n<>0
+                     EXCEPT SELECT goal_id,role,status,COUNT(*) FROM todos WHERE archive_state='active' GROUP BY 1,2,3)
+                   UNION SELECT goal_id FROM (SELECT goal_id,role,status,COUNT(*) FROM todos WHERE archive_state='active' GROUP BY 1,2,3
+                     EXCEPT SELECT goal_id,role,status,n FROM todo_counts)";
+        let mut statement = self.0.prepare(sql)?;
+        let goals = statement.query_map([], |row| row.get(0))?;
+        Ok(goals.collect::<Result<_, _>>()?)
+    }
+
     /// The next done todos of a goal that are not archived yet, after a place in the order of adding, and the last place.
     pub fn done_and_active(
         &self,
@@ -199,6 +210,19 @@ impl GoalTx<'_> {
         }
         self.count(before, -1)?;
         self.count(after, 1)
+    }
+
+    /// Takes the counts of this goal from its todos again.
+    pub fn recount_todos(&self) -> Result<(), StoreError> {
+        let goal = self.goal().as_str();
+        self.connection()
+            .execute("DELETE FROM todo_counts WHERE goal_id=?1", [goal])?;
+        self.connection().execute(
+            "INSERT INTO todo_counts(goal_id,role,status,n)
+             SELECT goal_id,role,status,COUNT(*) FROM todos WHERE goal_id=?1 AND archive_state='active' GROUP BY 1,2,3",
+            [goal],
+        )?;
+        Ok(())
     }
 
     fn count(&self, todo: &Todo, by: i64) -> Result<(), StoreError> {
