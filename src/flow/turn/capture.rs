@@ -67,6 +67,9 @@ pub fn publish(
         let text = "the decision could not be captured and the host was not started; free space, then run again";
         Refusal::new(ErrorCode::TurnCaptureWriteFailed, text)
     };
+    if !capture::is_private_place(place.root(), &place.goal.id) {
+        return Err(exposed(ErrorCode::TurnCaptureWriteFailed));
+    }
     let source = plan
         .get("turn_envelope")
         .and_then(|envelope| envelope.get("source"))
@@ -256,6 +259,7 @@ pub fn read_source(place: &Place, row: &CaptureRow) -> Answer<Value> {
         Found::Missing => return Err(refuse(ErrorCode::TurnCaptureMissing)),
         Found::Other(bytes) => return Err(refuse(code_of_other(&bytes, row))),
         Found::Damaged => return Err(refuse(ErrorCode::TurnCaptureCorrupt)),
+        Found::Exposed => return Err(exposed(ErrorCode::TurnCaptureCorrupt)),
     };
     let document: Map<String, Value> =
         json::parse_kept(&bytes).map_err(|_| refuse(ErrorCode::TurnCaptureCorrupt))?;
@@ -293,6 +297,13 @@ fn code_of_other(bytes: &[u8], row: &CaptureRow) -> ErrorCode {
     } else {
         ErrorCode::TurnCaptureCorrupt
     }
+}
+
+/// The refusal of a folder that others may open: what lies in it is private.
+fn exposed(code: ErrorCode) -> Refusal {
+    let text = "others may open the folder of the captured decisions and no host was started; give it `chmod 700`, or run \
+                `loopx doctor --execute`, then run again";
+    Refusal::new(code, text)
 }
 
 /// The refusal of a capture.

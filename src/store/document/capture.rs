@@ -25,6 +25,8 @@ pub enum Found {
     Other(Vec<u8>),
     /// There is something else: a link, a file others may read.
     Damaged,
+    /// A folder on the way is open to others, or somebody else's.
+    Exposed,
 }
 
 /// Publishes a capture under a fresh name; returns its place below the goal's capture root.
@@ -64,7 +66,8 @@ pub fn read(root: &Path, goal: &GoalId, row: &CaptureRow) -> Result<Found, Store
         .take_while(|folder| folder.starts_with(&capture_root))
     {
         match std::fs::symlink_metadata(folder) {
-            Ok(meta) if meta.is_dir() => {}
+            Ok(meta) if meta.is_dir() && is_own(&meta) => {}
+            Ok(meta) if meta.is_dir() => return Ok(Found::Exposed),
             Ok(_) => return Ok(Found::Damaged),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Missing),
             Err(error) => return Err(StoreError::write(error)),
@@ -73,9 +76,7 @@ pub fn read(root: &Path, goal: &GoalId, row: &CaptureRow) -> Result<Found, Store
     let Ok(meta) = std::fs::symlink_metadata(&path) else {
         return Ok(Found::Missing);
     };
-    let is_private =
-        meta.is_file() && meta.mode() & 0o077 == 0 && meta.uid() == nix::unistd::geteuid().as_raw();
-    if !is_private {
+    if !(meta.is_file() && is_own(&meta)) {
         return Ok(Found::Damaged);
     }
     let Ok(Some(bytes)) = private_file::read(&path) else {
@@ -88,6 +89,19 @@ pub fn read(root: &Path, goal: &GoalId, row: &CaptureRow) -> Result<Found, Store
     } else {
         Found::Other(bytes)
     })
+}
+
+/// True when a capture can be published where nobody else reads it; a folder that is not there yet is made so.
+pub fn is_private_place(root: &Path, goal: &GoalId) -> bool {
+    std::fs::symlink_metadata(capture_root(root, goal)).map_or_else(
+        |error| error.kind() == io::ErrorKind::NotFound,
+        |meta| meta.is_dir() && is_own(&meta),
+    )
+}
+
+/// True for what belongs to this user and nobody else may open.
+fn is_own(meta: &std::fs::Metadata) -> bool {
+    meta.mode() & 0o077 == 0 && meta.uid() == nix::unistd::geteuid().as_raw()
 }
 
 /// Writes an asked-for copy of a decision into a folder of the caller: a new one, or a new `decision-*` below it.

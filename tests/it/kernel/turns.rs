@@ -118,6 +118,56 @@ fn a_missing_changed_or_foreign_capture_never_starts_a_host() {
 }
 
 #[test]
+fn a_capture_folder_others_may_open_never_starts_a_host_until_it_is_closed() {
+    let mode = |path: &std::path::Path, mode: u32| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
+    };
+    let doctor = |world: &World, more: &[&str]| -> Value {
+        let packet = world.run(&[&["doctor"], more].concat()).packet();
+        let findings = packet["findings"].as_array().expect("findings").iter();
+        let mut found = findings.filter(|finding| finding["check"] == "permissions");
+        found.next().expect("a finding")["status"].clone()
+    };
+    let (world, _, _) = failed_once();
+    let file = world.captures().pop().expect("a capture");
+    let folder = file.parent().expect("a folder");
+    let root = folder.parent().expect("a folder");
+    let retry = || world.turn("turn-1").flag(&["--retry-failed-turn"]);
+    for open in [folder, root] {
+        for rights in [0o755, 0o750, 0o701] {
+            mode(open, rights);
+            let refused = retry().refused("turn_capture_corrupt");
+            assert!(
+                refused["error"].to_string().contains("chmod 700"),
+                "{refused}"
+            );
+            assert_eq!(refused["effects"]["host_invoked"], false);
+            let key = world.turn_key();
+            let detail = ["turn", "detail", "--goal-id", GOAL, "--agent-id", "lane-a"];
+            let read = world.run(&detail).flag(&["--turn-key", &key]);
+            read.refused("turn_capture_corrupt");
+        }
+        mode(open, 0o700);
+    }
+    mode(root, 0o755);
+    assert_eq!(doctor(&world, &[]), "warning");
+    // A new Turn leaves nothing there either.
+    let other = world.todo("urgent", &["--priority", "P0"]);
+    let fresh = || world.turn("turn-2").flag(&["--todo-id", &other]);
+    let refused = fresh().refused("turn_capture_write_failed");
+    assert!(
+        refused["error"].to_string().contains("chmod 700"),
+        "{refused}"
+    );
+    assert_eq!((world.host_calls(), world.spent()), (1, 0));
+    assert_eq!(world.captures().len(), 1);
+    assert_eq!(doctor(&world, &["--execute"]), "ok");
+    assert_eq!(retry().packet()["status"], "committed");
+    assert_eq!(fresh().packet()["status"], "committed");
+    assert_eq!(world.spent(), 2);
+}
+
+#[test]
 fn a_terminal_turn_answers_without_its_capture() {
     let (world, _) = World::with_todo();
     world.turn("turn-1").packet();
