@@ -10,6 +10,7 @@ use crate::contract::todo::{Status, Todo};
 use crate::flow::mode::Mode;
 use crate::flow::open::{self, Answer};
 use crate::flow::ports::Ports;
+use crate::kernel::periodic_report::goal_facts;
 use crate::kernel::todo::{self, LeaseProof, Update};
 use crate::store::journal::gate::GateDecision;
 use crate::store::rows::Rows;
@@ -49,6 +50,25 @@ pub fn claim(
 
 /// Updates a todo, or records the outcome of a gate.
 pub fn update(ports: &Ports, mode: Mode, at: (&GoalId, &TodoId), asked: &Update) -> Answer {
+    let packet = updated(ports, mode, at, asked)?;
+    Ok(with_next_step(packet, asked))
+}
+
+/// Work that was finished in nobody's name stays out of reports (generate.md 4): whoever finishes it so is told.
+fn with_next_step(mut packet: Value, asked: &Update) -> Value {
+    let record = packet.get("todo").and_then(Value::as_object).cloned();
+    let todo = record.and_then(Todo::parse);
+    let is_asked = asked.status == Some(Status::Done);
+    if is_asked && todo.is_some_and(|todo| goal_facts::lacks_producer(&todo)) {
+        packet["next_step"] = json!(
+            "no agent is named as the one who did this, so reports leave it out; finish work with `--agent-id`, and to report \
+             this one add it with `loopx todo add --claimed-by` and finish that one with `loopx todo complete --agent-id`"
+        );
+    }
+    packet
+}
+
+fn updated(ports: &Ports, mode: Mode, at: (&GoalId, &TodoId), asked: &Update) -> Answer {
     let mut place = open::goal(ports, at.0)?;
     if let Some(agent) = &asked.agent {
         place.require_actor(agent, ErrorCode::ActorNotRegistered)?;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::contract::ids::{AgentId, GoalId, TodoId};
 use crate::contract::periodic_report::goal_facts::{DoneTodo, GoalFacts, OpenTodo};
 use crate::contract::time::Timestamp;
-use crate::contract::todo::{Status, Todo};
+use crate::contract::todo::{Role, Status, Todo};
 
 /// Work about reports themselves, which is no progress of the goal.
 const META_WORK: [&str; 3] = [
@@ -62,10 +62,18 @@ pub fn select(rows: &GoalRows, reporter: Option<&AgentId>, now: Timestamp) -> Go
 }
 
 fn is_produced(todo: &Todo) -> bool {
-    let is_meta = todo
-        .text("action_kind")
-        .is_some_and(|kind| META_WORK.contains(&kind));
-    todo.claimed_by().is_some() && !is_meta
+    todo.claimed_by().is_some() && !is_meta(todo)
+}
+
+/// True for finished work that is nobody's outcome in a report, because no agent claimed it.
+pub fn lacks_producer(todo: &Todo) -> bool {
+    let is_finished = todo.role() == Role::Agent && todo.status() == Status::Done;
+    is_finished && todo.claimed_by().is_none() && !is_meta(todo)
+}
+
+fn is_meta(todo: &Todo) -> bool {
+    let kind = todo.text("action_kind");
+    kind.is_some_and(|kind| META_WORK.contains(&kind))
 }
 
 fn is_in_lane(todo: &Todo, reporter: Option<&AgentId>) -> bool {

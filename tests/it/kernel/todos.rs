@@ -354,3 +354,64 @@ fn finishing_by_update_claims_the_todo_as_completing_it_does() {
     let packet = world.run(&[&update[..], &done].concat()).packet();
     assert_eq!(packet["todo"]["claimed_by"], "lane-a");
 }
+
+#[test]
+fn work_that_is_finished_in_nobodys_name_says_that_reports_leave_it_out_and_what_to_do() {
+    let (world, todo) = World::with_todo();
+    let finish = |todo: &str, more: &[&str]| {
+        let update = ["todo", "update", "--goal-id", GOAL, "--todo-id", todo];
+        let done = ["--status", "done"];
+        world.run(&[&update[..], &done, more].concat())
+    };
+    let report = |out: &str| {
+        let words = [
+            "periodic-report",
+            "generate",
+            "--source",
+            "project-progress",
+        ];
+        let period = ["--timezone", "UTC", "--window", "2026-09-17/2026-09-19"];
+        let run = world.run(&[&words[..], &period].concat());
+        run.flag(&["--goal-id", GOAL, "--out", out])
+            .now("2026-09-20T00:00:00Z")
+            .packet();
+        let bundle = world.sandbox.project().join(out).join("bundle.json");
+        std::fs::read_to_string(bundle).expect("a report")
+    };
+    let told = finish(&todo, &["--dry-run"]).packet();
+    assert!(told["next_step"].is_string(), "before it is too late");
+    let named = finish(&todo, &["--agent-id", "lane-a", "--dry-run"]).packet();
+    assert_eq!(named["next_step"], Value::Null);
+    let told = finish(&todo, &[]).packet();
+    let next = told["next_step"].as_str().expect("a next step");
+    for word in [
+        "reports leave it out",
+        "--agent-id",
+        "todo add --claimed-by",
+    ] {
+        assert!(next.contains(word), "{next}");
+    }
+    assert!(!report("before").contains("Measure the first step"));
+    // The next step leads there.
+    let again = world.todo("Measure the first step", &["--claimed-by", "lane-a"]);
+    let complete = ["todo", "complete", "--goal-id", GOAL, "--todo-id", &again];
+    world
+        .run(&complete)
+        .flag(&["--agent-id", "lane-a"])
+        .packet();
+    assert!(report("after").contains("Measure the first step"));
+    // A person's own item is no agent's outcome.
+    let add = [
+        "todo",
+        "add",
+        "--goal-id",
+        GOAL,
+        "--role",
+        "user",
+        "--text",
+        "Look",
+    ];
+    let user = world.run(&add).packet();
+    let user = user["todo_id"].as_str().expect("an id");
+    assert_eq!(finish(user, &[]).packet()["next_step"], Value::Null);
+}
