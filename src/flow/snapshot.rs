@@ -7,7 +7,7 @@ use crate::contract::settlement::{Binding, SettlementIdentity};
 use crate::contract::todo::{Role, Status};
 use crate::kernel::intent;
 use crate::kernel::quota::frontier;
-use crate::kernel::quota::refusal::RefusedGate;
+use crate::kernel::quota::refusal::{RefusedGate, Ruling};
 use crate::kernel::quota::snapshot::{Owed, Question, Snapshot, Spent, TurnFacts};
 use crate::store::StoreError;
 use crate::store::journal::gate::Refused;
@@ -87,11 +87,13 @@ fn empty(place: &Place) -> Snapshot {
 
 /// A stored refusal as decisions use it.
 pub fn refused_gate(row: &Refused) -> RefusedGate {
-    RefusedGate::new(
-        (&row.gate_id, &row.outcome),
-        row.scope.as_deref(),
-        &row.body,
-    )
+    let ruling = match (row.is_latest_of_scope, row.is_latest_of_gate) {
+        (true, true) => Ruling::Whole,
+        (true, false) => Ruling::Scope,
+        (false, _) => Ruling::Gate,
+    };
+    let decided = (row.gate_id.as_str(), row.outcome.as_str());
+    RefusedGate::new(decided, row.scope.as_deref(), &row.body, ruling)
 }
 
 /// What was spent inside the goal's rolling window.

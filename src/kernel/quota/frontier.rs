@@ -31,10 +31,10 @@ pub enum Hold {
 pub struct Frontier<'a> {
     /// Every unfinished agent todo that is no monitor, with what holds it.
     pub work: Vec<(&'a Todo, Option<Hold>)>,
-    /// Monitors this agent may look after.
-    pub monitors: Vec<&'a Todo>,
-    /// True when monitors exist that are not this agent's.
-    pub has_foreign_monitors: bool,
+    /// Monitors this agent may look after, with what holds them now.
+    pub monitors: Vec<(&'a Todo, Option<Hold>)>,
+    /// True when monitors exist that this agent cannot look after: another's, or not open.
+    pub has_other_monitors: bool,
 }
 
 impl<'a> Frontier<'a> {
@@ -43,19 +43,19 @@ impl<'a> Frontier<'a> {
         let mut frontier = Self {
             work: Vec::new(),
             monitors: Vec::new(),
-            has_foreign_monitors: false,
+            has_other_monitors: false,
         };
         let limits = Limits::new(snapshot, question);
         for todo in &snapshot.agent_todos {
-            if !todo.is_monitor() {
-                let hold = hold_under(snapshot, question, (todo, &limits));
-                frontier.work.push((todo, hold));
-            } else if owner_hold(snapshot, question, todo).is_none()
-                && todo.status() == Status::Open
-            {
-                frontier.monitors.push(todo);
-            } else {
-                frontier.has_foreign_monitors = true;
+            let hold = hold_under(snapshot, question, (todo, &limits));
+            match (todo.is_monitor(), hold) {
+                (false, hold) => frontier.work.push((todo, hold)),
+                (true, Some(Hold::NotOpen | Hold::Foreign | Hold::Orphaned)) => {
+                    frontier.has_other_monitors = true;
+                }
+                // Looking needs no capability.
+                (true, Some(Hold::Capability)) => frontier.monitors.push((todo, None)),
+                (true, hold) => frontier.monitors.push((todo, hold)),
             }
         }
         frontier
@@ -85,23 +85,42 @@ impl<'a> Frontier<'a> {
             .map(|(todo, _)| *todo)
     }
 
-    /// True when an open gate holds something that nothing else holds.
-    pub fn has_gated(&self) -> bool {
-        self.work.iter().any(|(_, hold)| *hold == Some(Hold::Gate))
+    /// True when an open gate holds something that nothing else holds; of the monitors, one that is due.
+    pub fn has_gated(&self, now: Timestamp) -> bool {
+        let is_work = self.work.iter().any(|(_, hold)| *hold == Some(Hold::Gate));
+        is_work || self.has_due(Some(Hold::Gate), now)
     }
 
-    /// The monitor that is due, if one is.
-    pub fn due_monitor(&self, now: Timestamp) -> Option<&'a Todo> {
-        self.monitors
-            .iter()
-            .find(|todo| todo.next_due_at().is_none_or(|due| due <= now))
-            .copied()
+    /// True when a monitor is due that is held like this.
+    pub fn has_due(&self, hold: Option<Hold>, now: Timestamp) -> bool {
+        self.due(hold, now).is_some()
     }
+
+    /// The monitor that is due and may be looked at, if one is.
+    pub fn due_monitor(&self, now: Timestamp) -> Option<&'a Todo> {
+        self.due(None, now)
+    }
+
+    fn due(&self, wanted: Option<Hold>, now: Timestamp) -> Option<&'a Todo> {
+        let mut held = self.monitors.iter().filter(|(_, hold)| *hold == wanted);
+        held.find(|(todo, _)| is_due(todo, now))
+            .map(|(todo, _)| *todo)
+    }
+}
+
+/// True when a monitor has to be looked at.
+pub fn is_due(monitor: &Todo, now: Timestamp) -> bool {
+    monitor.next_due_at().is_none_or(|due| due <= now)
 }
 
 /// What holds a todo for this agent; the order tells which hold is named.
 pub fn hold(snapshot: &Snapshot, question: &Question, todo: &Todo) -> Option<Hold> {
     hold_under(snapshot, question, (todo, &Limits::new(snapshot, question)))
+}
+
+/// What people decided, or have yet to decide, about a todo; asked apart from every other hold.
+pub fn decided(snapshot: &Snapshot, question: &Question, todo: &Todo) -> Option<Hold> {
+    Limits::new(snapshot, question).decided(todo)
 }
 
 /// What people decided and have yet to decide, read once for all todos.
@@ -130,6 +149,15 @@ impl Limits {
                 .collect(),
         }
     }
+
+    fn decided(&self, todo: &Todo) -> Option<Hold> {
+        let needed = todo.required_scopes();
+        let meets = |scopes: &ScopeSet| needed.iter().any(|scope| scopes.covers(scope));
+        if self.refusals_hold_all || meets(&self.refusals) {
+            return Some(Hold::Refused);
+        }
+        (self.gates_hold_all || meets(&self.gates)).then_some(Hold::Gate)
+    }
 }
 
 /// True when an open gate holds this agent whatever a todo needs.
@@ -154,13 +182,8 @@ fn hold_under(
     if !resume_met(snapshot, todo, question.now) {
         return Some(Hold::Resume);
     }
-    let needed = todo.required_scopes();
-    let meets = |scopes: &ScopeSet| needed.iter().any(|scope| scopes.covers(scope));
-    if limits.refusals_hold_all || meets(&limits.refusals) {
-        return Some(Hold::Refused);
-    }
-    if limits.gates_hold_all || meets(&limits.gates) {
-        return Some(Hold::Gate);
+    if let Some(hold) = limits.decided(todo) {
+        return Some(hold);
     }
     if missing_capabilities(question, todo).next().is_some() {
         return Some(Hold::Capability);

@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 
 use super::cooldown::Cooldown;
 use super::frontier::open_gates;
-use super::policy::QuotaState;
+use super::policy::{self, QuotaState};
+use super::row::Row;
 use super::snapshot::{Owed, Question, Snapshot, shell_line};
 use super::user::{self, UserSide};
-use super::verdict::{Row, Verdict};
+use super::verdict::Verdict;
 use crate::contract::settlement::{Binding, SettlementIdentity};
 
 /// Work goes on while the user is shown what is open.
@@ -46,8 +47,9 @@ impl Interaction {
         let must_attempt = columns.should_run;
         let delivery_allowed = columns.should_run && verdict.row != Row::UnsettledRecovery;
         let action_required = side.requires_action && !is_quiet;
-        let spends_now = verdict.row == Row::UnsettledRecovery
+        let is_owed = verdict.row == Row::UnsettledRecovery
             || (snapshot.turn.is_written_back && !snapshot.turn.is_settled);
+        let spends_now = is_owed && policy::may_spend(&snapshot.goal, snapshot.spent);
         let mut interaction = Self {
             mode: mode((snapshot, verdict), &side, is_quiet),
             action_required,

@@ -9,6 +9,7 @@ pub mod interaction;
 pub mod packet;
 pub mod policy;
 pub mod refusal;
+pub mod row;
 pub mod snapshot;
 pub mod summary;
 pub mod user;

@@ -92,6 +92,11 @@ pub fn is_full(goal: &Goal, spent: Spent, more: i64) -> bool {
     }
 }
 
+/// True when one more slot may be spent: the goal is not paused and its cap leaves room.
+pub fn may_spend(goal: &Goal, spent: Spent) -> bool {
+    pause_cause(goal).is_none() && !is_full(goal, spent, 1)
+}
+
 /// One goal as a ranking compares it.
 pub type Ranked = (Goal, Spent, QuotaState);
 

@@ -1,10 +1,11 @@
-//! The rows of the decision table, in their order (docs/spec/kernel.md 6.3).
+//! The decision table read from its first row to its last (docs/spec/kernel.md 6.3).
 //!
 //! Each row is one small function; `decide` lays the later ones over the earlier ones with the exceptions the rows name.
 
-use super::frontier::{Frontier, Hold, missing_capabilities, open_gates};
+use super::frontier::{self, Frontier, Hold, missing_capabilities, open_gates};
 use super::policy::{self, QuotaState};
 use super::refusal::{self, RefusedGate};
+use super::row::Row;
 use super::snapshot::{Owed, Question, Snapshot};
 use crate::contract::error::ErrorCode;
 use crate::contract::ids::ReplanObligationId;
@@ -32,111 +33,6 @@ pub struct Verdict {
     pub refusing: Vec<RefusedGate>,
     /// True when an open gate was passed over for another todo, or the user is asked beside the work.
     pub is_gate_bypassed: bool,
-}
-
-/// One row of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Row {
-    Paused,
-    BlockedHealth,
-    OperatorGate,
-    Throttled,
-    BlockedWait,
-    NormalRun,
-    GateCoversAll,
-    CapabilityRepair,
-    AutonomousReplan,
-    TerminalNoFollowup,
-    GateFallback,
-    ScopeWait,
-    ScopeExhausted,
-    ReassignmentRequired,
-    SuccessorReplan,
-    MonitorDue,
-    MonitorQuiet,
-    MonitorOnly,
-    Settled,
-    UnsettledRecovery,
-    CapabilityIntent,
-}
-
-/// The answer columns of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Columns {
-    /// The decision word.
-    pub decision: &'static str,
-    /// What it amounts to.
-    pub effective_action: &'static str,
-    /// Whether the agent works.
-    pub should_run: bool,
-    /// The interaction mode of the row alone.
-    pub mode: &'static str,
-    /// Whether a validated Turn of this row spends a slot.
-    pub spends: bool,
-}
-
-impl Row {
-    /// The answer columns.
-    #[rustfmt::skip]
-    pub fn columns(self) -> Columns {
-        let (decision, effective_action, should_run, mode, spends) = match self {
-            Row::Paused => ("skip", "quota_skip", false, "skip", false),
-            Row::BlockedHealth => ("skip", "blocked_health", false, "health_blocked", false),
-            Row::OperatorGate | Row::GateCoversAll => ("skip", "operator_gate_notify", false, "user_gate", false),
-            Row::Throttled => ("skip", "throttled_skip", false, "quota_throttled", false),
-            Row::BlockedWait => ("skip", "blocked_wait", false, "blocked_wait", false),
-            Row::NormalRun => ("run", "normal_run", true, "bounded_delivery", true),
-            Row::CapabilityRepair => ("repair_bridge", "capability_bridge_repair", true, "capability_bridge_repair", false),
-            Row::AutonomousReplan => ("autonomous_replan_required", "autonomous_replan_required", true, "autonomous_replan", true),
-            Row::TerminalNoFollowup => ("skip", "terminal_no_followup", false, "terminal_no_followup", false),
-            Row::GateFallback => ("safe_bypass_user_gate_fallback", "scoped_user_gate_fallback", true, "scoped_user_gate_fallback", true),
-            Row::ScopeWait => ("agent_scope_wait", "agent_scope_wait", false, "agent_scope_wait", false),
-            Row::ScopeExhausted => ("agent_scope_exhausted", "agent_scope_exhausted", false, "agent_scope_exhausted", false),
-            Row::ReassignmentRequired => ("reassignment_required", "reassignment_required", false, "reassignment_required", false),
-            Row::SuccessorReplan => ("successor_replan_required", "successor_replan_required", true, "successor_replan_required", true),
-            Row::MonitorDue => ("observe", "monitor_due", true, "monitor_due", true),
-            Row::MonitorQuiet => ("skip", "monitor_quiet_skip", false, "monitor_quiet_skip", false),
-            Row::MonitorOnly => ("skip", "agent_monitor_only", false, "agent_monitor_only", false),
-            Row::Settled => ("skip", "heartbeat_settled_skip", false, "heartbeat_settled_skip", false),
-            Row::UnsettledRecovery => ("run", "unsettled_host_turn_recovery", true, "unsettled_host_turn_recovery", false),
-            Row::CapabilityIntent => ("run", "governed_capability_intent", true, "bounded_delivery", false),
-        };
-        Columns { decision, effective_action, should_run, mode, spends }
-    }
-
-    /// One sentence on why.
-    pub const fn reason(self) -> &'static str {
-        match self {
-            Row::Paused => {
-                "the goal is stopped, paused, archived or without a share; every permission is off until it is resumed"
-            }
-            Row::BlockedHealth => "the goal's health blocks work",
-            Row::OperatorGate => "the goal waits for a recorded decision",
-            Row::Throttled => "every slot of the window is spent",
-            Row::BlockedWait => "the goal waits for something outside this agent",
-            Row::NormalRun => "a runnable todo is selected",
-            Row::GateCoversAll => "an open gate covers every runnable todo",
-            Row::CapabilityRepair => "the next todo needs a capability this agent lacks",
-            Row::AutonomousReplan => "the agent owes a replan before further delivery",
-            Row::TerminalNoFollowup => "the goal is complete and nothing follows",
-            Row::GateFallback => "an open gate covers the first choice; another todo is runnable",
-            Row::ScopeWait => "unfinished todos exist and none is runnable for this agent",
-            Row::ScopeExhausted => "only blocked or deferred todos of this agent are left",
-            Row::ReassignmentRequired => {
-                "the todos left belong to agents that are no longer registered"
-            }
-            Row::SuccessorReplan => {
-                "nothing is unfinished and no completion said that nothing follows"
-            }
-            Row::MonitorDue => "a monitor is due",
-            Row::MonitorQuiet => "no monitor is due and nothing else is left",
-            Row::MonitorOnly => "this agent looks after monitors only and none is due",
-            Row::Settled => "this Turn is settled",
-            Row::UnsettledRecovery => "an earlier Turn is written back and owes its spend",
-            Row::CapabilityIntent => "a capability intent is pending",
-        }
-    }
 }
 
 impl Verdict {
@@ -221,16 +117,13 @@ fn eligible(
     if verdict.obligation.is_some() {
         return Row::AutonomousReplan;
     }
-    let is_monitor_only = question
-        .agent
-        .as_ref()
-        .is_some_and(|agent| snapshot.goal.is_monitor_only(agent));
+    let is_monitor_only = is_monitor_only(snapshot, question);
     if let Some(monitor) = frontier.due_monitor(question.now) {
         select(verdict, monitor);
         return Row::MonitorDue;
     }
     if is_monitor_only {
-        return Row::MonitorOnly;
+        return monitors_alone(frontier, question);
     }
     if let Some(todo) = gate_fallback(frontier) {
         select(verdict, todo);
@@ -242,7 +135,7 @@ fn eligible(
         verdict.is_gate_bypassed = open_gates(snapshot).next().is_some();
         return Row::NormalRun;
     }
-    if frontier.has_gated() {
+    if frontier.has_gated(question.now) {
         return Row::GateCoversAll;
     }
     if let Some(todo) = frontier.first_lacking() {
@@ -252,14 +145,33 @@ fn eligible(
         select(verdict, todo);
         return Row::CapabilityRepair;
     }
+    if frontier.has_due(Some(Hold::Refused), question.now) {
+        return Row::ScopeWait;
+    }
     if frontier.work.is_empty() {
         return nothing_unfinished(snapshot, frontier);
     }
     scope_row(frontier, question)
 }
 
+fn is_monitor_only(snapshot: &Snapshot, question: &Question) -> bool {
+    let agent = question.agent.as_ref();
+    agent.is_some_and(|agent| snapshot.goal.is_monitor_only(agent))
+}
+
+/// An agent that only looks after monitors, none of which it may look at now.
+fn monitors_alone(frontier: &Frontier<'_>, question: &Question) -> Row {
+    if frontier.has_due(Some(Hold::Gate), question.now) {
+        Row::GateCoversAll
+    } else if frontier.has_due(Some(Hold::Refused), question.now) {
+        Row::ScopeWait
+    } else {
+        Row::MonitorOnly
+    }
+}
+
 fn nothing_unfinished(snapshot: &Snapshot, frontier: &Frontier<'_>) -> Row {
-    if !frontier.monitors.is_empty() || frontier.has_foreign_monitors {
+    if !frontier.monitors.is_empty() || frontier.has_other_monitors {
         return Row::MonitorQuiet;
     }
     if replan::is_terminal(snapshot) {
@@ -402,21 +314,19 @@ fn narrow(
     let Some(id) = &question.todo else { return };
     verdict.selected = None;
     verdict.missing_capabilities.clear();
-    if let Some(monitor) = frontier.monitors.iter().find(|todo| todo.id() == id) {
-        let is_due = monitor.next_due_at().is_none_or(|due| due <= question.now);
-        verdict.row = if is_due {
-            Row::MonitorDue
+    if let Some(named) = frontier.monitors.iter().find(|(todo, _)| todo.id() == id) {
+        verdict.row = if is_bypass {
+            Row::OperatorGate
         } else {
-            Row::MonitorQuiet
+            narrow_to_monitor(verdict, *named, question)
         };
-        if is_due {
-            select(verdict, monitor);
-        }
         return;
     }
     let found = frontier.work.iter().find(|(todo, _)| todo.id() == id);
     let covered_first = matches!(frontier.first_choice(), Some((_, Some(Hold::Gate))));
+    let is_monitor_only = is_monitor_only(snapshot, question);
     verdict.row = match found {
+        _ if is_monitor_only && !is_bypass => Row::MonitorOnly,
         Some((todo, None)) if !is_bypass || covered_first => {
             verdict.selected = Some((*todo).clone());
             verdict.is_gate_bypassed = open_gates(snapshot).next().is_some();
@@ -427,6 +337,7 @@ fn narrow(
             }
         }
         _ if is_bypass => Row::OperatorGate,
+        Some((_, Some(Hold::Gate))) => Row::GateCoversAll,
         Some((todo, Some(Hold::Capability))) => {
             verdict.missing_capabilities = missing_capabilities(question, todo)
                 .map(str::to_owned)
@@ -434,9 +345,24 @@ fn narrow(
             verdict.selected = Some((*todo).clone());
             Row::CapabilityRepair
         }
-        Some((_, Some(Hold::Gate))) => Row::GateCoversAll,
         _ => Row::ScopeWait,
     };
+}
+
+fn narrow_to_monitor(
+    verdict: &mut Verdict,
+    (monitor, hold): (&Todo, Option<Hold>),
+    question: &Question,
+) -> Row {
+    match hold {
+        Some(Hold::Gate) => Row::GateCoversAll,
+        Some(Hold::Refused) => Row::ScopeWait,
+        None if frontier::is_due(monitor, question.now) => {
+            select(verdict, monitor);
+            Row::MonitorDue
+        }
+        _ => Row::MonitorQuiet,
+    }
 }
 
 /// Rows 12 and 13: the state of Turns, and a pending capability intent over everything else.

@@ -54,7 +54,9 @@ pub struct Update {
 
 /// Updates a todo; `None` when nothing differs.
 pub fn update(todo: &Todo, asked: &Update, now: Timestamp) -> Outcome<Option<Todo>> {
-    if todo.is_archived() {
+    // A gate that was turned down holds work until it is decided anew, wherever it lies.
+    let is_decided_anew = asked.outcome.is_some() && todo.text("decision_outcome").is_some();
+    if todo.is_archived() && !is_decided_anew {
         return Err(not_open(todo));
     }
     check_update(todo, asked)?;
@@ -72,6 +74,7 @@ pub fn update(todo: &Todo, asked: &Update, now: Timestamp) -> Outcome<Option<Tod
             changed.set("reason", Value::Null);
         }
         changed.set("decision_outcome", json!(outcome));
+        changed.set("archive_state", json!("active"));
         changed.set_status(Status::Done);
         changed.set("completion_continuation", json!("active_goal"));
     } else if let Some(status) = asked.status {
@@ -163,6 +166,10 @@ pub fn supersede(
 pub fn archive(todo: &Todo, now: Timestamp) -> Outcome<Todo> {
     if todo.is_user_gate() && todo.text("decision_outcome").is_none() {
         return Err(gate_decision_required());
+    }
+    if todo.is_user_gate() && todo.text("decision_outcome") != Some("approve") {
+        let text = "a gate that was turned down holds work until it is approved; it is not put away before";
+        return Err(Refusal::new(ErrorCode::GateDecisionRequired, text));
     }
     if todo.status() != Status::Done {
         let text = "only a finished todo is archived; complete or supersede it first";

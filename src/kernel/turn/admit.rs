@@ -1,6 +1,7 @@
 //! Live admission: whether today's state admits a Turn, whatever was observed when it was planned
 //! (docs/spec/kernel.md 9.4 step 7).
 
+use crate::contract::ids::AgentId;
 use crate::contract::settlement::{Binding, SettlementIdentity};
 use crate::contract::todo::Status;
 use crate::kernel::quota::frontier::{self, Hold};
@@ -39,36 +40,43 @@ pub fn check(
         return Err("heartbeat_receipt_identity_conflict");
     }
     match &identity.binding {
-        Binding::Todo(_) => check_todo(snapshot, question),
+        Binding::Todo(_) => check_todo(snapshot, question, &identity.agent),
         Binding::Replan(_) => Ok(()),
         Binding::Unbound => Err("missing_turn_lineage"),
     }
 }
 
-fn check_todo(snapshot: &Snapshot, question: &Question) -> Result<(), &'static str> {
+fn check_todo(
+    snapshot: &Snapshot,
+    question: &Question,
+    agent: &AgentId,
+) -> Result<(), &'static str> {
     let Some(todo) = &snapshot.named else {
         return Err("todo_not_found");
     };
     if todo.status() != Status::Open || todo.is_archived() {
         return Err("todo_not_open");
     }
+    if snapshot.goal.is_monitor_only(agent) && !todo.is_monitor() {
+        return Err("agent_monitor_only");
+    }
     match frontier::hold(snapshot, question, todo) {
-        None | Some(Hold::Capability | Hold::Resume) => Ok(()),
-        Some(Hold::NotOpen) => Err("todo_not_open"),
         Some(Hold::Foreign | Hold::Orphaned) => {
-            let is_owned = todo.claimed_by().is_some_and(|owner| {
-                question
-                    .agent
-                    .as_ref()
-                    .is_none_or(|agent| agent.as_str() != owner)
-            });
+            let is_owned = todo
+                .claimed_by()
+                .is_some_and(|owner| agent.as_str() != owner);
             Err(if is_owned {
                 "claim_owner_mismatch"
             } else {
                 "todo_lease_conflict"
             })
         }
-        Some(Hold::Refused) => Err("decision_scope_rejected"),
-        Some(Hold::Gate) => Err("open_gate"),
+        // A Turn that was selected may go on when it lacks a capability or waits for a condition, never against a person's decision;
+        // the first hold that is named may hide that one.
+        _ => match frontier::decided(snapshot, question, todo) {
+            Some(Hold::Refused) => Err("decision_scope_rejected"),
+            Some(_) => Err("open_gate"),
+            None => Ok(()),
+        },
     }
 }

@@ -32,32 +32,39 @@ pub struct Refused {
     pub outcome: String,
     /// The scope it decides.
     pub scope: Option<String>,
+    /// Nothing was decided about its scope later.
+    pub is_latest_of_scope: bool,
+    /// It was not decided again itself.
+    pub is_latest_of_gate: bool,
     /// Everything about the decision.
     pub body: Map<String, Value>,
 }
 
 impl Rows<'_> {
-    /// The gates whose ruling decision turned something down.
+    /// The refusals that a later decision has not replaced, at least in part.
     pub fn refusals(&self, goal: &GoalId) -> Result<Vec<Refused>, StoreError> {
-        let sql = "SELECT gate_id,outcome,decision_scope,body_json,MAX(decided_seq) FROM gate_decisions
-                   WHERE goal_id=?1 AND gate_id LIKE 'todo\\_%' ESCAPE '\\' GROUP BY COALESCE(decision_scope,gate_id)";
+        let sql = "SELECT gate_id,outcome,decision_scope,of_scope,of_gate,body_json FROM (
+                     SELECT *, decided_seq=MAX(decided_seq) OVER (PARTITION BY COALESCE(decision_scope,gate_id)) AS of_scope,
+                               decided_seq=MAX(decided_seq) OVER (PARTITION BY gate_id) AS of_gate
+                     FROM gate_decisions WHERE goal_id=?1 AND gate_id LIKE 'todo\\_%' ESCAPE '\\')
+                   WHERE outcome<>'approve' AND (of_scope OR of_gate) ORDER BY decided_seq";
         let mut statement = self.0.prepare(sql)?;
         let rows = statement.query_map([goal.as_str()], |row| {
             let refused = Refused {
                 gate_id: row.get(0)?,
                 outcome: row.get(1)?,
                 scope: row.get(2)?,
+                is_latest_of_scope: row.get(3)?,
+                is_latest_of_gate: row.get(4)?,
                 body: Map::new(),
             };
-            Ok((refused, row.get::<_, String>(3)?))
+            Ok((refused, row.get::<_, String>(5)?))
         })?;
         let mut refused = Vec::new();
         for row in rows {
             let (mut one, text) = row?;
-            if one.outcome != "approve" {
-                one.body = object(&text)?;
-                refused.push(one);
-            }
+            one.body = object(&text)?;
+            refused.push(one);
         }
         Ok(refused)
     }

@@ -8,6 +8,7 @@ mod decisions;
 mod disk;
 mod forged;
 mod formats;
+mod gates;
 mod halves;
 mod hosts;
 mod large;
