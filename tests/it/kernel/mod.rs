@@ -14,6 +14,7 @@ mod hosts;
 mod large;
 mod leases;
 mod meddling;
+mod mixed;
 mod race;
 mod refresh;
 mod registry;
