@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::contract::channel::ids::ChatId;
+use crate::contract::inbox::live_event::LiveEvent;
 use crate::contract::inbox::stream::{ConsumerEnd, EventKey, SourceState};
 
 /// One running consumer.
@@ -23,8 +22,8 @@ pub struct ConsumerSpec<'a> {
 /// What happened on the streams.
 #[derive(Debug)]
 pub enum StreamSignal {
-    /// One event as the consumer printed it.
-    Event(ConsumerId, Value),
+    /// One event, read by the provider.
+    Event(ConsumerId, LiveEvent),
     /// The consumer is registered locally; nothing is said of the connection behind it.
     Ready(ConsumerId),
     /// The connection behind all consumers changed.

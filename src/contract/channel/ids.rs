@@ -70,6 +70,15 @@ private_identity!(
 );
 
 private_identity!(
+    /// Whoever wrote a message, a person or a program: `[A-Za-z0-9_.:@-]{1,200}`.
+    SenderId,
+    |text| (1..=200).contains(&text.len())
+        && text
+            .bytes()
+            .all(|byte| is_id_byte(byte) || matches!(byte, b'.' | b':' | b'@'))
+);
+
+private_identity!(
     /// A document, a card of its comments or a reply on one: safe inside a path, `[A-Za-z0-9_-]{1,200}`.
     DocumentId,
     |text| (1..=200).contains(&text.len()) && text.bytes().all(is_id_byte)

@@ -2,7 +2,6 @@
 
 pub mod binding;
 pub mod body;
-pub mod callback;
 pub mod ids;
 pub mod key;
 pub mod mention;

@@ -17,6 +17,7 @@ pub mod guidance;
 pub mod history_packet;
 pub mod link_evidence;
 pub mod listener;
+pub mod live_event;
 pub mod mark_packet;
 pub mod notification_packet;
 pub mod outbound_packet;

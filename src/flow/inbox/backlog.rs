@@ -7,8 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde_json::Value;
-
+use crate::contract::inbox::live_event::LiveMessage;
 use crate::contract::time::Timestamp;
 use crate::flow::inbox::capture::Capture;
 use crate::flow::inbox::error::InboxError;
@@ -35,7 +34,7 @@ pub(super) struct Backlog {
 
 #[derive(Default)]
 struct State {
-    waiting: VecDeque<(Arrival, Value)>,
+    waiting: VecDeque<(Arrival, LiveMessage)>,
     /// The one being stored.
     current: Option<Arrival>,
     /// The newest one that spoke to a route of ours, until it is asked for.
@@ -54,7 +53,7 @@ impl Backlog {
     }
 
     /// Takes an event; false when too many wait.
-    pub(super) fn put(&self, arrival: Arrival, event: Value) -> bool {
+    pub(super) fn put(&self, arrival: Arrival, event: LiveMessage) -> bool {
         let mut state = self.state();
         if state.waiting.len() >= MAX_WAITING {
             return false;
@@ -118,7 +117,7 @@ impl Backlog {
         capture
     }
 
-    fn next(&self) -> Option<(Arrival, Value)> {
+    fn next(&self) -> Option<(Arrival, LiveMessage)> {
         let mut state = self.state();
         loop {
             if state.is_abandoned {
@@ -161,6 +160,11 @@ impl Backlog {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::channel::ids::ChatId;
+
+    fn said() -> LiveMessage {
+        LiveMessage::of(ChatId::new("oc_1").expect("a chat"))
+    }
 
     fn arrival(seconds: u64) -> Arrival {
         Arrival {
@@ -172,8 +176,8 @@ mod tests {
     #[test]
     fn an_event_counts_as_unstored_until_it_is_stored() {
         let backlog = Backlog::default();
-        assert!(backlog.put(arrival(1), Value::Null) && backlog.put(arrival(2), Value::Null));
-        assert_eq!(backlog.next(), Some((arrival(1), Value::Null)));
+        assert!(backlog.put(arrival(1), said()) && backlog.put(arrival(2), said()));
+        assert_eq!(backlog.next(), Some((arrival(1), said())));
         assert_eq!(backlog.oldest(), Some(arrival(1)));
         backlog.stored(true);
         assert_eq!(backlog.oldest(), Some(arrival(2)));
@@ -183,16 +187,16 @@ mod tests {
     #[test]
     fn closing_lets_the_rest_be_stored_and_abandoning_does_not() {
         let backlog = Backlog::default();
-        backlog.put(arrival(1), Value::Null);
+        backlog.put(arrival(1), said());
         backlog.close(false);
-        assert_eq!(backlog.next(), Some((arrival(1), Value::Null)));
+        assert_eq!(backlog.next(), Some((arrival(1), said())));
         backlog.stored(false);
         assert_eq!(
             (backlog.next(), backlog.oldest(), backlog.heard()),
             (None, None, None)
         );
         let backlog = Backlog::default();
-        backlog.put(arrival(1), Value::Null);
+        backlog.put(arrival(1), said());
         backlog.close(true);
         assert_eq!((backlog.next(), backlog.oldest()), (None, Some(arrival(1))));
     }
@@ -200,7 +204,7 @@ mod tests {
     #[test]
     fn too_many_are_refused_and_not_dropped_in_silence() {
         let backlog = Backlog::default();
-        assert!((0..MAX_WAITING).all(|_| backlog.put(arrival(1), Value::Null)));
-        assert!(!backlog.put(arrival(2), Value::Null));
+        assert!((0..MAX_WAITING).all(|_| backlog.put(arrival(1), said())));
+        assert!(!backlog.put(arrival(2), said()));
     }
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::contract::channel::binding::Connection;
 use crate::contract::channel::ids::ProfileName;
+use crate::contract::inbox::live_event::LiveMessage;
 use crate::contract::inbox::run_packet::RunCounts;
 use crate::contract::time::Timestamp;
 use crate::flow::inbox::connection::Connections;
@@ -15,6 +16,7 @@ use crate::flow::inbox::damage::Damage;
 use crate::flow::inbox::error::InboxError;
 use crate::flow::inbox::ingest::store_batch;
 use crate::flow::inbox::live_context::{Looked, Lookup, OwnApp};
+use crate::kernel::inbox::heard::Heard;
 use crate::kernel::inbox::ingest;
 use crate::port::channel::ChannelProvider;
 use crate::store::inbox::{Exporter, Inbox};
@@ -61,16 +63,15 @@ impl<'a> Capture<'a> {
     /// and lies in a known hole.
     pub(super) fn take(
         &mut self,
-        (event, at): (Value, Timestamp),
+        (live, at): (LiveMessage, Timestamp),
         pause: &dyn Fn(Duration),
     ) -> Result<bool, InboxError> {
-        let chat = event["chat_id"].as_str();
         let found = self.routes.iter().position(|(route, _)| {
-            let own = route.route.as_ref().map(|route| route.chat.as_str());
-            own.is_some() && own == chat
+            let own = route.route.as_ref().map(|route| &route.chat);
+            own == Some(&live.chat)
         });
         let Some(index) = found else { return Ok(false) };
-        match self.store(index, event, pause) {
+        match self.store(index, live, pause) {
             Err(InboxError::Store(error)) => {
                 let key = self.routes[index]
                     .0
@@ -88,7 +89,7 @@ impl<'a> Capture<'a> {
     fn store(
         &mut self,
         index: usize,
-        event: Value,
+        live: LiveMessage,
         pause: &dyn Fn(Duration),
     ) -> Result<bool, InboxError> {
         let (route, store) = &self.routes[index];
@@ -103,7 +104,7 @@ impl<'a> Capture<'a> {
         };
         let connections = self.connections.of_chat(&configured.chat);
         // A message that is stored already needs no second look: the first copy wins.
-        if let Some(id) = event["message_id"].as_str()
+        if let Some(id) = live.message.as_ref().map(|id| id.as_str())
             && store.stored(&[id])? == [true]
             && connections
                 .as_ref()
@@ -111,13 +112,16 @@ impl<'a> Capture<'a> {
         {
             return Ok(true);
         }
-        let looked = lookup.complete(event, &route.config, &mut self.own);
-        let event = match looked {
+        let looked = lookup.complete(live, &route.config, &mut self.own);
+        let heard = match looked {
             Looked::Own => {
                 self.counts.self_message_skipped_count += 1;
                 return Ok(true);
             }
-            Looked::Event(event) => event,
+            Looked::Message(heard) => heard,
+        };
+        let Some(event) = heard.ingest_form() else {
+            return Ok(true);
         };
         let Ok(decided) = ingest::event(&event, route.ingest_into()) else {
             return Ok(true);
@@ -131,12 +135,16 @@ impl<'a> Capture<'a> {
             self.counts.captured_count += 1;
             self.touched.insert(index);
         }
-        self.deliver(connections, &event);
+        self.deliver(connections, (&heard, &event));
         Ok(true)
     }
 
     /// Trouble with a connection is counted; the message is safe in the inbox of its route.
-    fn deliver(&mut self, connections: Result<Vec<Connection>, InboxError>, event: &Value) {
+    fn deliver(
+        &mut self,
+        connections: Result<Vec<Connection>, InboxError>,
+        event: (&Heard, &Value),
+    ) {
         let delivered = connections.and_then(|connections| {
             if connections.is_empty() {
                 return Ok(false);

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-
-use crate::contract::channel::callback::{self, Refused};
 use crate::contract::inbox::listener::ListenerFailure;
+use crate::contract::inbox::live_event::{ClickRefused, LiveClick, LiveEvent};
 use crate::contract::inbox::stream::{
     ConsumerEnd, EventKey, SourceState, StreamCode, StreamStatus,
 };
@@ -44,16 +42,21 @@ impl Run<'_> {
             .map(|lane| lane.key)
     }
 
-    pub(super) fn event(&mut self, id: ConsumerId, event: Value) -> Result<(), InboxError> {
+    pub(super) fn event(&mut self, id: ConsumerId, event: LiveEvent) -> Result<(), InboxError> {
+        let message = match event {
+            LiveEvent::Click(click) => return self.callback(click),
+            LiveEvent::Message(message) => Some(*message),
+            LiveEvent::Other => None,
+        };
         if self.key_of(id) == Some(EventKey::Callback) {
-            return self.callback(&event);
+            return Ok(());
         }
         let arrival = Arrival {
             at: self.now(),
             elapsed: self.streams.elapsed(),
         };
         self.holes.alive(arrival.at);
-        if !self.backlog.put(arrival, event) {
+        if message.is_some_and(|message| !self.backlog.put(arrival, message)) {
             self.holes.warned(arrival.at)?;
         }
         Ok(())
@@ -93,17 +96,11 @@ impl Run<'_> {
 
     /// A typed callback proves that the listener is registered. No operation is recorded here that it could belong to, so each is refused by
     /// its code and none is ever verified.
-    pub(super) fn callback(&mut self, event: &Value) -> Result<(), InboxError> {
-        if event["type"] != EventKey::Callback.as_str() {
-            return Ok(());
-        }
-        let refused = match callback::read_click(event) {
-            Err(refused) => refused,
-            Ok(_) => Refused {
-                code: "callback_proposal_not_found",
-                stage: "handle_callback",
-            },
-        };
+    pub(super) fn callback(&mut self, click: LiveClick) -> Result<(), InboxError> {
+        let refused = click.read.err().unwrap_or(ClickRefused {
+            code: "callback_proposal_not_found",
+            stage: "handle_callback",
+        });
         self.callbacks.received += 1;
         self.callbacks.failed += 1;
         self.callbacks.ready = true;
@@ -112,7 +109,7 @@ impl Run<'_> {
         self.listener.last_failure = Some(ListenerFailure {
             code: refused.code.to_owned(),
             stage: refused.stage.to_owned(),
-            shape: callback::shape(event),
+            shape: click.shape,
         });
         self.write_listener();
         self.write_status(true)

@@ -18,6 +18,7 @@ use crate::flow::inbox::context::{BoundInbox, bind_inbox, locate_in, parse_inbox
 use crate::flow::inbox::error::InboxError;
 use crate::flow::inbox::ingest::store_batch;
 use crate::kernel::channel::inbound::{self, Inbound};
+use crate::kernel::inbox::heard::Heard;
 use crate::kernel::inbox::ingest;
 use crate::store::StoreError;
 use crate::store::document::binding as bindings;
@@ -94,11 +95,11 @@ impl Connections {
     pub(super) fn deliver(
         &self,
         mut connections: Vec<Connection>,
-        event: &Value,
+        (heard, event): (&Heard, &Value),
         own: Option<&AppId>,
     ) -> Result<bool, InboxError> {
         connections.retain(|connection| own.is_some() && connection.app.as_ref() == own);
-        let Inbound::Matched(index) = inbound::decide(event, &connections) else {
+        let Inbound::Matched(index) = inbound::decide(heard, &connections) else {
             return Ok(false);
         };
         let (inbox, store) = self.inbox(&connections[index])?;

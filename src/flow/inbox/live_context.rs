@@ -5,12 +5,12 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
-
-use crate::contract::channel::ids::{AppId, ChatId, MessageId, ProfileName};
+use crate::contract::channel::ids::{AppId, ChatId, MessageId, ProfileName, SenderId};
 use crate::contract::channel::observed::Observed;
 use crate::contract::inbox::config::InboxConfig;
+use crate::contract::inbox::live_event::{Given, LiveMessage};
 use crate::kernel::inbox::addressing;
+use crate::kernel::inbox::heard::{Heard, ReplyContext, ReplyFound};
 use crate::port::channel::{ChannelProvider, ProviderErrorKind};
 
 /// How often a message is asked for, with the pauses between.
@@ -49,8 +49,14 @@ impl OwnApp {
 pub(super) enum Looked {
     /// Our own application wrote it.
     Own,
-    /// The event to store.
-    Event(Value),
+    /// What is to be stored.
+    Message(Box<Heard>),
+}
+
+impl Looked {
+    fn message(heard: Heard) -> Self {
+        Self::Message(Box::new(heard))
+    }
 }
 
 /// Who looks.
@@ -62,102 +68,97 @@ pub(super) struct Lookup<'a> {
 }
 
 impl Lookup<'_> {
-    /// Completes one event.
-    pub(super) fn complete(&self, mut raw: Value, inbox: &InboxConfig, own: &mut OwnApp) -> Looked {
-        // The stream says these only after a lookup of ours.
-        for name in [
-            "reply_context_verified",
-            "reply_to_bot",
-            "reply_context",
-            "historical_context_only",
-            "addressing_source",
-        ] {
-            raw.as_object_mut().map(|event| event.remove(name));
-        }
-        let is_bot = is_bot(raw.get("sender_type"));
+    /// Completes one message.
+    pub(super) fn complete(
+        &self,
+        live: LiveMessage,
+        inbox: &InboxConfig,
+        own: &mut OwnApp,
+    ) -> Looked {
+        let is_bot = live.is_by_bot();
+        let sender = live.sender.value().map(|id| id.as_str());
         if is_bot {
             let app = own.get(self.channel, self.profile);
-            if app.is_some_and(|app| raw["sender_id"] == app.as_str()) {
+            if app.is_some_and(|app| sender == Some(app.as_str())) {
                 return Looked::Own;
             }
         }
-        let Some(id) = raw["message_id"].as_str().and_then(MessageId::new) else {
-            return Looked::Event(raw);
+        let has_open_id = is_bot && sender.and_then(AppId::new).is_none();
+        let mut heard = Heard::unasked(live);
+        let Some(id) = heard.live.message.clone() else {
+            return Looked::message(heard);
         };
-        let content = raw["content"].as_str().unwrap_or("");
+        let words = heard.live.words.value().map_or("", String::as_str);
+        let evidence = heard.evidence();
         let is_addressed =
-            addressing::decide(&raw, content, &inbox.bot, inbox.capture_scope).is_addressed;
-        let has_open_id = is_bot && raw["sender_id"].as_str().and_then(AppId::new).is_none();
-        let needs_lookup = raw["parent_id"].is_string() || !is_addressed || has_open_id;
+            addressing::decide(&evidence, words, &inbox.bot, inbox.capture_scope).is_addressed;
+        let needs_lookup = heard.live.parent.is_given() || !is_addressed || has_open_id;
         if !needs_lookup {
-            return Looked::Event(raw);
+            return Looked::message(heard);
         }
         let Some(app) = own.get(self.channel, self.profile).cloned() else {
-            return Looked::Event(raw);
+            return Looked::message(heard);
         };
         let Some(shown) = self.read(&id) else {
-            return Looked::Event(raw);
+            return Looked::message(heard);
         };
         if shown.is_own(Some(&app)) {
             return Looked::Own;
         }
-        self.enrich(&mut raw, (&id, &shown), &app);
-        Looked::Event(raw)
+        self.enrich(&mut heard, (&id, &shown), &app);
+        Looked::message(heard)
     }
 
-    fn enrich(&self, raw: &mut Value, (id, shown): (&MessageId, &Observed), app: &AppId) {
+    fn enrich(&self, heard: &mut Heard, (id, shown): (&MessageId, &Observed), app: &AppId) {
+        let live = &mut heard.live;
         if !shown.content.trim().is_empty() {
-            raw["content"] = json!(shown.content);
+            live.words = Given::Value(shown.content.clone());
         }
-        for (name, given) in [
-            ("mentions", &shown.mentions),
-            ("mentioned", &shown.mentioned),
-        ] {
-            if let Some(value) = given {
-                raw[name] = value.clone();
-            }
+        live.mentions = shown.mentions.clone().or(live.mentions.take());
+        heard.mentioned = shown.mentioned.clone().or(heard.mentioned.take());
+        live.sender_kind = shown.sender_type.clone().or(live.sender_kind.take());
+        match shown.sender() {
+            None => {}
+            Some("") => live.sender = Given::Absent,
+            Some(sender) => live.sender = Given::read(SenderId::new(sender)),
         }
-        if let Some(kind) = &shown.sender_type {
-            raw["sender_type"] = json!(kind);
-        }
-        if let Some(sender) = shown.sender() {
-            raw["sender_id"] = json!(sender);
-        }
-        let Some(parent) = self.parent(raw, id, shown) else {
+        let Some(parent) = self.parent(live, id, shown) else {
             return;
         };
         let Some(parent) = parent else {
-            raw["reply_context_verified"] = json!(true);
+            heard.reply.is_verified = true;
             return;
         };
-        raw["parent_id"] = json!(parent.as_str());
+        live.parent = Given::Value(parent.clone());
         let Some(answered) = self.read(&parent) else {
             return;
         };
-        let by_user = raw["sender_type"] == "user";
-        raw["reply_context"] = json!({
-            "message_id": parent.as_str(),
-            "conversation_id": self.chat.as_str(),
-            "content": visible_text(&answered),
-        });
-        raw["reply_context_verified"] = json!(true);
-        raw["reply_to_bot"] = json!(by_user && answered.is_own(Some(app)));
+        let by_user = live.sender_kind.as_deref() == Some("user");
+        heard.reply = ReplyFound {
+            is_verified: true,
+            is_to_bot: by_user && answered.is_own(Some(app)),
+            context: Some(ReplyContext {
+                message: parent,
+                chat: self.chat.clone(),
+                words: visible_text(&answered).to_owned(),
+            }),
+        };
     }
 
     /// What a message answers: none when nobody can say, an empty answer when it is proved to answer nothing.
     fn parent(
         &self,
-        raw: &mut Value,
+        live: &mut LiveMessage,
         id: &MessageId,
         shown: &Observed,
     ) -> Option<Option<MessageId>> {
-        if let Some(parent) = raw["parent_id"].as_str().and_then(MessageId::new) {
-            return Some(Some(parent));
+        if let Some(parent) = live.parent.value() {
+            return Some(Some(parent.clone()));
         }
         if let Some(parent) = &shown.parent_id {
             return Some(Some(parent.clone()));
         }
-        if shown.thread.is_none() && !raw["thread_id"].is_string() {
+        if shown.thread.is_none() && !live.is_in_thread {
             return Some(None);
         }
         // A message in a thread does not show what it answers: only the raw one does.
@@ -166,7 +167,7 @@ impl Lookup<'_> {
             return None;
         }
         if let Some(root) = sent.root_id {
-            raw["root_id"] = json!(root.as_str());
+            live.root = Given::Value(root);
         }
         Some(sent.parent_id)
     }
@@ -198,11 +199,6 @@ impl Lookup<'_> {
         }
         None
     }
-}
-
-fn is_bot(kind: Option<&Value>) -> bool {
-    kind.and_then(Value::as_str)
-        .is_some_and(|kind| matches!(kind.to_ascii_lowercase().as_str(), "app" | "bot"))
 }
 
 /// The words of an answered message: text, post and card alone.

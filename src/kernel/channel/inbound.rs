@@ -1,11 +1,11 @@
 //! Which connection a live event belongs to; the answer holds no content (`docs/spec/goal-channel.md` 16.4).
 
-use serde_json::Value;
-
 use crate::contract::channel::binding::{Connection, Ingress};
-use crate::contract::channel::ids::{ChatId, MessageId};
+use crate::contract::channel::ids::MessageId;
 use crate::contract::inbox::config::{BotIdentity, CaptureScope};
+use crate::contract::inbox::live_event::Given;
 use crate::kernel::inbox::addressing;
+use crate::kernel::inbox::heard::Heard;
 
 /// What became of the question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,12 +23,8 @@ pub enum Inbound {
 }
 
 /// Decides for one event, after what could be looked up about it.
-pub fn decide(event: &Value, connections: &[Connection]) -> Inbound {
-    let word = |name: &str| event[name].as_str();
-    let (Some(_), Some(chat)) = (
-        word("message_id").and_then(MessageId::new),
-        word("chat_id").and_then(ChatId::new),
-    ) else {
+pub fn decide(heard: &Heard, connections: &[Connection]) -> Inbound {
+    let Some(message) = &heard.live.message else {
         return Inbound::InvalidEvent;
     };
     let enabled: Vec<usize> = (0..connections.len())
@@ -39,19 +35,22 @@ pub fn decide(event: &Value, connections: &[Connection]) -> Inbound {
     }
     let in_chat: Vec<usize> = enabled
         .into_iter()
-        .filter(|index| connections[*index].chat.as_ref() == Some(&chat))
+        .filter(|index| connections[*index].chat.as_ref() == Some(&heard.live.chat))
         .collect();
     if in_chat.is_empty() {
         return Inbound::ChatMismatch;
     }
-    // A topic begins with its own root.
-    let root = word("root_id").or(word("message_id"));
-    let of_topic = |topic: Option<&str>| -> Vec<usize> {
-        let is_it =
-            |index: &&usize| connections[**index].topic.as_ref().map(MessageId::as_str) == topic;
+    let of_topic = |topic: Option<&MessageId>| -> Vec<usize> {
+        let is_it = |index: &&usize| connections[**index].topic.as_ref() == topic;
         in_chat.iter().filter(is_it).copied().collect()
     };
-    let exact = of_topic(root);
+    let exact = match &heard.live.root {
+        // A topic begins with its own root.
+        Given::Absent => of_topic(Some(message)),
+        Given::Value(root) => of_topic(Some(root)),
+        // Whatever that is, it is no topic of ours.
+        Given::Malformed => Vec::new(),
+    };
     let found = if exact.is_empty() {
         of_topic(None)
     } else {
@@ -59,13 +58,13 @@ pub fn decide(event: &Value, connections: &[Connection]) -> Inbound {
     };
     match found.as_slice() {
         [] => Inbound::TopicMismatch,
-        [one] => for_connection(event, *one, &connections[*one]),
+        [one] => for_connection(heard, *one, &connections[*one]),
         _ => Inbound::RouteAmbiguous,
     }
 }
 
-fn for_connection(event: &Value, index: usize, connection: &Connection) -> Inbound {
-    let sender = event["sender_id"].as_str();
+fn for_connection(heard: &Heard, index: usize, connection: &Connection) -> Inbound {
+    let sender = heard.live.sender.value().map(|id| id.as_str());
     let own = [
         connection.app.as_ref().map(|app| app.as_str()),
         connection.open_id.as_ref().map(|id| id.as_str()),
@@ -88,9 +87,10 @@ fn for_connection(event: &Value, index: usize, connection: &Connection) -> Inbou
         open_id: connection.open_id.clone(),
         display_name: None,
     };
-    let is_addressed = event["reply_to_bot"] == Value::Bool(true)
+    let evidence = heard.evidence();
+    let is_addressed = heard.reply.is_to_bot
         // The name in a text is no evidence, so the fallback to it stays off.
-        || addressing::decide(event, "", &bot, CaptureScope::ConfiguredChatAll).is_addressed;
+        || addressing::decide(&evidence, "", &bot, CaptureScope::ConfiguredChatAll).is_addressed;
     match is_addressed || routing.scope == CaptureScope::ConfiguredChatAll {
         true => Inbound::Matched(index),
         false => Inbound::NotAddressed,
@@ -101,7 +101,9 @@ fn for_connection(event: &Value, index: usize, connection: &Connection) -> Inbou
 mod tests {
     use super::*;
     use crate::contract::channel::binding::{BINDINGS_SCHEMA, read_bindings};
-    use serde_json::json;
+    use crate::contract::channel::ids::{ChatId, SenderId};
+    use crate::contract::inbox::live_event::LiveMessage;
+    use serde_json::{Value, json};
 
     fn connection(change: &Value) -> Connection {
         let mut entry = json!({"enabled": true, "agent_id": "a", "channel": {"chat_id": "oc_a"},
@@ -114,12 +116,23 @@ mod tests {
         read_bindings(&file).expect("valid").remove(0)
     }
 
-    fn event(change: &Value) -> Value {
-        let mut event = json!({"message_id": "om_1", "chat_id": "oc_a", "sender_id": "ou_1", "mentions": [{"id": "ou_bot"}]});
-        for (name, value) in change.as_object().into_iter().flatten() {
-            event[name.as_str()] = value.clone();
+    fn event(change: &Value) -> Heard {
+        let word = |name: &str| change[name].as_str();
+        let chat = word("chat").unwrap_or("oc_a");
+        let mut live = LiveMessage::of(ChatId::new(chat).expect("a chat"));
+        live.message = MessageId::new(word("message").unwrap_or("om_1"));
+        live.sender = Given::read(SenderId::new(word("sender").unwrap_or("ou_1")));
+        if let Some(root) = word("root") {
+            live.root = Given::read(MessageId::new(root));
         }
-        event
+        let is_spoken_to = change["mentions"].is_null();
+        live.mentions = Some(match is_spoken_to {
+            true => json!([{"id": "ou_bot"}]),
+            false => change["mentions"].clone(),
+        });
+        let mut heard = Heard::unasked(live);
+        heard.reply.is_to_bot = change["reply_to_bot"] == Value::Bool(true);
+        heard
     }
 
     #[test]
@@ -127,20 +140,25 @@ mod tests {
         let topic = json!({"topic": {"root_message_id": "om_r"}});
         let both = [connection(&json!({})), connection(&topic)];
         assert_eq!(
-            decide(&event(&json!({"root_id": "om_r"})), &both),
+            decide(&event(&json!({"root": "om_r"})), &both),
             Inbound::Matched(1)
         );
         assert_eq!(
-            decide(&event(&json!({"message_id": "om_r"})), &both),
+            decide(&event(&json!({"message": "om_r"})), &both),
             Inbound::Matched(1)
         );
         assert_eq!(
-            decide(&event(&json!({"root_id": "om_x"})), &both),
+            decide(&event(&json!({"root": "om_x"})), &both),
             Inbound::Matched(0)
         );
         assert_eq!(
             decide(&event(&json!({})), &both[1..]),
             Inbound::TopicMismatch
+        );
+        // A root that is none of ours is not the message's own.
+        assert_eq!(
+            decide(&event(&json!({"message": "om_r", "root": "x"})), &both),
+            Inbound::Matched(0)
         );
         let twice = [both[0].clone(), both[0].clone()];
         assert_eq!(decide(&event(&json!({})), &twice), Inbound::RouteAmbiguous);
@@ -150,9 +168,9 @@ mod tests {
     fn what_is_not_for_the_connection_is_named() {
         let one = [connection(&json!({}))];
         let cases = [
-            (json!({"message_id": "x"}), Inbound::InvalidEvent),
-            (json!({"chat_id": "oc_b"}), Inbound::ChatMismatch),
-            (json!({"sender_id": "cli_a"}), Inbound::SelfMessage),
+            (json!({"message": "x"}), Inbound::InvalidEvent),
+            (json!({"chat": "oc_b"}), Inbound::ChatMismatch),
+            (json!({"sender": "cli_a"}), Inbound::SelfMessage),
             (json!({"mentions": []}), Inbound::NotAddressed),
             (
                 json!({"mentions": [], "reply_to_bot": true}),

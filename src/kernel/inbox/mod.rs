@@ -5,6 +5,7 @@ pub mod collector;
 pub mod collector_log;
 pub mod gaps;
 pub mod guidance;
+pub mod heard;
 pub mod history_page;
 pub mod history_window;
 pub mod ingest;

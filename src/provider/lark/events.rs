@@ -12,7 +12,9 @@ use serde_json::Value;
 
 use super::call::{Deadline, Program};
 use super::failure::ErrorObject;
+use super::{click, live};
 use crate::contract::channel::ids::{ChatId, ProfileName};
+use crate::contract::inbox::live_event::LiveEvent;
 use crate::contract::inbox::stream::{ConsumerEnd, EndReason, EventKey, SourceState, StreamCode};
 use crate::contract::json;
 use crate::port::channel::ProgramChoice;
@@ -46,6 +48,7 @@ pub(crate) struct LarkStreams {
 }
 
 struct Consumer {
+    key: EventKey,
     child: Streaming,
     reader: Diagnostics,
 }
@@ -82,10 +85,15 @@ impl LarkStreams {
             return Some(StreamSignal::Stop);
         };
         match item.what {
-            StreamEvent::Out(line) => match json::parse_object(&line) {
-                Ok(event) => Some(StreamSignal::Event(id, Value::Object(event))),
-                Err(_) => None,
-            },
+            StreamEvent::Out(line) => {
+                let line = json::parse_object(&line).ok()?;
+                let event = match self.consumers.get(&id)?.key {
+                    EventKey::Message => live::message(&line),
+                    EventKey::Callback => click::click(&Value::Object(line))
+                        .map_or(LiveEvent::Other, LiveEvent::Click),
+                };
+                Some(StreamSignal::Event(id, event))
+            }
             StreamEvent::Err(line) => {
                 let line = String::from_utf8_lossy(&line).into_owned();
                 let said = self.consumers.get_mut(&id)?.reader.line(&line)?;
@@ -125,6 +133,7 @@ impl EventStreams for LarkStreams {
         self.consumers.insert(
             id,
             Consumer {
+                key: spec.key,
                 child,
                 reader: Diagnostics::default(),
             },

@@ -3,9 +3,11 @@
 mod argv;
 mod call;
 mod channel;
+mod click;
 mod comment;
 mod events;
 mod failure;
+mod live;
 mod program;
 mod read;
 #[cfg(test)]

@@ -9,6 +9,7 @@ use loopx::contract::channel::mention::{MemberIdKind, MentionId};
 use loopx::contract::channel::observed::{MarkPage, Members, Observed, Page, SentWords};
 use loopx::contract::channel::outcome::ExternalWriteOutcome;
 use loopx::contract::channel::route::{ResolvedRoute, VerifiedRoute};
+use loopx::contract::inbox::live_event::LiveEvent;
 use loopx::contract::time::Timestamp;
 use loopx::flow::inbox::ports::{Channels, Chat};
 use loopx::port::channel::{
@@ -33,6 +34,8 @@ pub(crate) struct World {
     pub(crate) keys: BTreeMap<String, MessageId>,
     pub(crate) marks: BTreeMap<String, Vec<MarkId>>,
     pub(crate) members: Vec<MentionId>,
+    /// What its stream will bring.
+    pub(crate) said: Vec<LiveEvent>,
     pub(crate) slip: Option<Slip>,
     /// What was asked, in order.
     pub(crate) asked: Vec<&'static str>,

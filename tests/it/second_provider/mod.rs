@@ -1,9 +1,10 @@
-//! A second provider fits: messages, posts, marks, notifications and history run through the flows on lists in memory.
+//! A second provider fits: messages, posts, marks, notifications, history and a live stream run through the flows on lists in memory.
 //!
 //! Nothing of the real provider is touched: the flows see ports alone. What a post is and how its words come back is proved here too,
 //! since posts are sent by callers inside the program and by no command (`docs/spec/lark-inbox.md` 6.1).
 
 mod memory;
+mod stream;
 
 use std::path::{Path, PathBuf};
 

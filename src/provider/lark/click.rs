@@ -3,32 +3,27 @@
 
 use serde_json::{Map, Value, json};
 
-use super::ids::{ChatId, MessageId, OpenId};
+use crate::contract::channel::ids::{ChatId, MessageId, OpenId};
 use crate::contract::digest;
+use crate::contract::inbox::live_event::{Click, ClickRefused as Refused, LiveClick};
 use crate::contract::json as strict;
 
 /// The schema of what a button carries.
-pub const ACTION_SCHEMA: &str = "loopx_operation_card_action_v0";
+const ACTION_SCHEMA: &str = "loopx_operation_card_action_v0";
 /// The kind of stream event.
-pub const CALLBACK_TYPE: &str = "card.action.trigger";
+const CALLBACK_TYPE: &str = "card.action.trigger";
 const MAX_TOKEN: usize = 2048;
 
-/// A refusal: what is wrong, and how far the click came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused {
-    pub code: &'static str,
-    pub stage: &'static str,
-}
-
-/// The operation a click speaks about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Click {
-    pub operation: String,
-    pub is_confirmed: bool,
+/// Takes a click as the stream printed it; none when it is another kind of event.
+pub(super) fn click(event: &Value) -> Option<LiveClick> {
+    (event["type"] == CALLBACK_TYPE).then(|| LiveClick {
+        read: read_click(event),
+        shape: shape(event),
+    })
 }
 
 /// Reads a click; the checks come in the order of the contract.
-pub fn read_click(event: &Value) -> Result<Click, Refused> {
+fn read_click(event: &Value) -> Result<Click, Refused> {
     let parse = |code| Refused {
         code,
         stage: "parse_action",
@@ -101,7 +96,7 @@ fn read_action(action: &Map<String, Value>) -> Result<Click, &'static str> {
 }
 
 /// What an event looked like: which members it had, and no value of any.
-pub fn shape(event: &Value) -> Value {
+fn shape(event: &Value) -> Value {
     let empty = Map::new();
     let map = event.as_object().unwrap_or(&empty);
     let mut names: Vec<&str> = map.keys().map(String::as_str).collect();
