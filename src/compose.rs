@@ -137,9 +137,9 @@ impl InboxProviders {
 }
 
 impl Channels for InboxProviders {
-    fn open(&self, program: Option<String>) -> Result<Chat, TooOld> {
+    fn open(&self, program: Option<String>, profile: Option<&ProfileName>) -> Result<Chat, TooOld> {
         let choice = self.choose(program);
-        lark::require(&choice)?;
+        lark::require(&choice, profile)?;
         Ok(Chat {
             channel: Box::new(Lark::new(choice.clone())),
             reader: Box::new(Lark::new(choice)),
@@ -170,7 +170,7 @@ impl Providers for InboxProviders {
         cwd: PathBuf,
     ) -> Result<bool, TooOld> {
         let choice = self.choose(program);
-        lark::require(&choice)?;
+        lark::require(&choice, Some(&profile))?;
         Ok(LarkStreams::new(&choice, profile, cwd).probe_bus())
     }
 

@@ -74,7 +74,10 @@ pub fn run(
     let (packet, cursor) = match step {
         Step::Replayed(cursor) => (replayed(&binding.key, &cursor, request.mode), Some(cursor)),
         Step::Read(transition, window) => {
-            let chat = providers.open(Some(collector.config.program.clone()))?;
+            let chat = providers.open(
+                Some(collector.config.program.clone()),
+                Some(&binding.profile),
+            )?;
             let configured = route.route.as_ref().ok_or(InboxFault::RouteKeyUnknown)?;
             let call = PageCall {
                 binding: &binding,

@@ -53,7 +53,7 @@ pub fn run(
     let now = desk.now.to_string();
     let _held = state.lock_run(&claim("collector-run", &now))?;
     let program = Some(collector.config.program.clone());
-    let chat = providers.open(program.clone())?;
+    let chat = providers.open(program.clone(), Some(&profile))?;
     // The file is a report: one that cannot be read stops nobody, and the newest stored event is the sign of life then.
     let seen = state.read_status().unwrap_or_default();
     let damage = Damage::default();

@@ -85,7 +85,7 @@ fn run(
     if mode == Mode::Preview {
         return Ok((preview(&store, inbox, message_id, command)?, activation));
     }
-    let chat = providers.open(source.program())?;
+    let chat = providers.open(source.program(), Some(profile))?;
     let now = desk.now.to_string();
     let marked = Marked {
         store: &store,

@@ -120,7 +120,7 @@ impl Notice<'_> {
         if self.depth == Depth::Preview {
             return Ok(None);
         }
-        let Chat { channel, reader } = providers.open(program)?;
+        let Chat { channel, reader } = providers.open(program, Some(&route.profile))?;
         let profile = match self.verified_reader(reader.as_ref()) {
             Ok(profile) => profile,
             Err(blocker) => return Ok(Some(blocker)),

@@ -10,7 +10,7 @@ use super::error::InboxError;
 use super::marks::Marked;
 use super::ports::{Channels, Chat};
 use crate::contract::channel::body::{ContentFormat, OutboundBody};
-use crate::contract::channel::ids::MessageId;
+use crate::contract::channel::ids::{MessageId, ProfileName};
 use crate::contract::channel::key::{OutboundKey, Placement};
 use crate::contract::channel::outbound::LengthRule;
 use crate::contract::channel::route::ResolvedRoute;
@@ -69,7 +69,7 @@ pub fn send(
         source: None,
         request,
     };
-    let open = || providers.open(source.program());
+    let open = |profile: &ProfileName| providers.open(source.program(), Some(profile));
     Ok((job.run(open)?, activation))
 }
 
@@ -96,7 +96,7 @@ pub fn reply(
         source: Some(event.ok_or(InboxFault::SourceNotCaptured)?),
         request,
     };
-    let open = || providers.open(source.program());
+    let open = |profile: &ProfileName| providers.open(source.program(), Some(profile));
     Ok((job.run(open)?, activation))
 }
 
@@ -190,7 +190,7 @@ impl Job<'_> {
 
     fn run(
         &self,
-        open: impl FnOnce() -> Result<Chat, TooOld>,
+        open: impl FnOnce(&ProfileName) -> Result<Chat, TooOld>,
     ) -> Result<OutboundPacket, InboxError> {
         let mut progress = self.written.progress;
         let Some(route) = resolved(self.inbox) else {
@@ -208,7 +208,7 @@ impl Job<'_> {
         if self.request.depth == Depth::Preview {
             return Ok(packet(progress, None));
         }
-        let chat = open()?;
+        let chat = open(&route.profile)?;
         let provider_key = key.provider_key();
         let message = OutboundMessage {
             source: source.filter(|_| placement == Placement::SourceThread),

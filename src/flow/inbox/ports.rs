@@ -20,8 +20,8 @@ pub struct Chat {
 /// Opens the chat provider of a command.
 pub trait Channels {
     /// Opens the provider behind the configured program, or the usual one. A program that is there and too old is refused here, before
-    /// it is asked anything else; whether one is there at all, the first call says.
-    fn open(&self, program: Option<String>) -> Result<Chat, TooOld>;
+    /// it is asked anything else, under the profile of the calls that follow; whether one is there at all, the first of them says.
+    fn open(&self, program: Option<String>, profile: Option<&ProfileName>) -> Result<Chat, TooOld>;
 }
 
 /// Makes the providers of a collector and of documents too.

@@ -127,7 +127,8 @@ impl TurnStart<'_> {
             }
         };
         let program = Some(self.collector.config.program.clone());
-        let Ok(chat) = self.ports.inbox.open(program) else {
+        let profile = self.collector.profile.as_ref().map(|bound| &bound.profile);
+        let Ok(chat) = self.ports.inbox.open(program, profile) else {
             counts.fault = Some(SyncFault::ProgramTooOld);
             self.count_pending(&mut counts);
             return counts;

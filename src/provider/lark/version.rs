@@ -14,8 +14,8 @@ pub(crate) fn located(program: &str) -> Option<ProgramChoice> {
 
 /// Refuses a program that is there and too old. One that is not there, or whose answer does not come, is left to the call that follows:
 /// that one has a code for it, and asks before it writes.
-pub(crate) fn require(choice: &ProgramChoice) -> Result<(), TooOld> {
-    match Program::find(choice).and_then(|program| judged(&program)) {
+pub(crate) fn require(choice: &ProgramChoice, profile: Option<&ProfileName>) -> Result<(), TooOld> {
+    match Program::find(choice).and_then(|program| judged(&program, profile)) {
         Some(Some(old)) => Err(old),
         Some(None) | None => Ok(()),
     }
@@ -26,7 +26,7 @@ pub(crate) fn is_compatible(program: &str, profile: &ProfileName) -> Result<bool
     let Some(program) = find(program) else {
         return Ok(false);
     };
-    match judged(&program) {
+    match judged(&program, Some(profile)) {
         Some(Some(old)) => return Err(old),
         Some(None) => {}
         None => return Ok(false),
@@ -38,12 +38,12 @@ pub(crate) fn is_compatible(program: &str, profile: &ProfileName) -> Result<bool
 
 /// Asks the program for its version and compares it numerically.
 pub(super) fn reaches_floor(program: &Program) -> bool {
-    judged(program) == Some(None)
+    judged(program, None) == Some(None)
 }
 
 /// What the version of the program lacks; none when it does not answer.
-fn judged(program: &Program) -> Option<Option<TooOld>> {
-    let answer = program.call(None, &["--version".to_owned()], Deadline::Version);
+fn judged(program: &Program, profile: Option<&ProfileName>) -> Option<Option<TooOld>> {
+    let answer = program.call(profile, &["--version".to_owned()], Deadline::Version);
     let answer = answer
         .ok()
         .filter(|answer| answer.ending == Ending::Exit(0))?;

@@ -61,7 +61,7 @@ impl Memory {
 }
 
 impl Channels for Memory {
-    fn open(&self, _: Option<String>) -> Result<Chat, TooOld> {
+    fn open(&self, _: Option<String>, _: Option<&ProfileName>) -> Result<Chat, TooOld> {
         Ok(Chat {
             channel: Box::new(self.clone()),
             reader: Box::new(self.clone()),
