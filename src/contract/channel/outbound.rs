@@ -20,23 +20,23 @@ const MAX_BODY_BYTES: usize = 150_000;
 /// Why a text cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextFault {
-    #[error("lark inbox reply requires non-empty text")]
+    #[error("a message requires non-empty text")]
     Empty,
     #[error(
-        "lark inbox message text is too long; send takes at most 1200 characters, reply at most 131071 bytes (150000 as the provider's JSON)"
+        "the message text is too long; send takes at most 1200 characters, reply at most 131071 bytes (150000 as the provider's JSON)"
     )]
     TooLong,
-    #[error("lark inbox reply text must not be '-' or start with '@'")]
+    #[error("the message text must not be '-' or start with '@'")]
     ReservedStart,
-    #[error("lark inbox reply text holds a literal backslash-n; use a real line break")]
+    #[error("the message text holds a literal backslash-n; use a real line break")]
     LiteralNewline,
-    #[error("lark inbox reply text holds an incomplete mention tag")]
+    #[error("the message text holds an incomplete mention tag")]
     BrokenMention,
     #[error(
-        "lark inbox reply text holds a plain @name, which notifies nobody; use a structured mention"
+        "the message text holds a plain @name, which notifies nobody; use a structured mention"
     )]
     VisibleMention,
-    #[error("Lark mention identity kind is ambiguous")]
+    #[error("the mention identity kind is ambiguous")]
     AmbiguousKind,
 }
 

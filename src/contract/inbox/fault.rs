@@ -75,7 +75,7 @@ pub enum InboxFault {
     ReaderProfile,
     #[error("processing requires a captured pending inbox message")]
     ProcessingSource,
-    #[error(transparent)]
+    #[error("{}", text_sentence(*.0))]
     Text(#[from] TextFault),
     #[error("lark inbox material_review is not enabled")]
     ReviewDisabled,
@@ -145,6 +145,16 @@ pub enum InboxFault {
     CommentUnanswered,
 }
 
+/// Says what is wrong with a text. Two sentences are fixed for the commands of this inbox (`docs/spec/lark-inbox.md` 6.1); the others
+/// are those of every chat.
+fn text_sentence(fault: TextFault) -> String {
+    match fault {
+        TextFault::Empty => "lark inbox reply requires non-empty text".to_owned(),
+        TextFault::AmbiguousKind => "Lark mention identity kind is ambiguous".to_owned(),
+        other => other.to_string(),
+    }
+}
+
 impl InboxFault {
     /// Returns the machine code.
     #[allow(clippy::too_many_lines, reason = "a flat table")]
@@ -212,5 +222,28 @@ impl InboxFault {
             Self::ReaderProfile => "reader_profile_invalid",
             Self::Text(fault) => fault.error_code(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_inbox_has_two_sentences_of_its_own_and_a_chat_names_no_provider() {
+        let said = |fault: TextFault| InboxFault::from(fault).to_string();
+        assert_eq!(
+            said(TextFault::Empty),
+            "lark inbox reply requires non-empty text"
+        );
+        assert_eq!(
+            said(TextFault::AmbiguousKind),
+            "Lark mention identity kind is ambiguous"
+        );
+        assert_eq!(said(TextFault::TooLong), TextFault::TooLong.to_string());
+        assert_eq!(
+            TextFault::Empty.to_string(),
+            "a message requires non-empty text"
+        );
     }
 }

@@ -283,6 +283,30 @@ fn every_error_code_is_given_by_some_room() {
     assert!(idle.is_empty(), "codes that cannot occur: {idle:?}");
 }
 
+/// What is said of every chat is said in words that any provider could print; targets and bindings are documents of one.
+#[test]
+fn the_words_of_every_chat_name_no_provider() {
+    check(|source| {
+        if !source.name.starts_with("contract/channel/")
+            || ["/target.rs", "/binding.rs"]
+                .iter()
+                .any(|file| source.name.ends_with(file))
+        {
+            return Vec::new();
+        }
+        let code = source.text.split("#[cfg(test)]").next().unwrap_or_default();
+        let lines = code.lines().map(str::trim_start);
+        let mut faults = Vec::new();
+        for line in lines.filter(|line| !line.starts_with("//")) {
+            let folded = line.to_lowercase();
+            if PROVIDER_WORDS.iter().any(|word| folded.contains(word)) {
+                faults.push(format!("names a provider: {line}"));
+            }
+        }
+        faults
+    });
+}
+
 /// A point that nothing marks cannot be died at, whatever a test arms.
 #[test]
 fn every_crash_point_is_marked_in_the_code() {
