@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::inbox::urgency;
 use super::open::{self, Answer, Place};
 use super::ports::Ports;
 use super::snapshot;
@@ -32,7 +33,12 @@ pub fn show(ports: &Ports, only: Option<&GoalId>) -> Answer {
             row.attention
                 .map(|reason| json!({"goal_id": id, "reason": reason})),
         );
-        goals.push(row.packet);
+        let mut packet = row.packet;
+        let inboxes = urgency::of_goal(ports, &place);
+        if !inboxes.is_empty() {
+            packet["inboxes"] = json!(inboxes);
+        }
+        goals.push(packet);
     }
     Ok(json!({
         "ok": true,

@@ -192,6 +192,9 @@ fn one_goal(out: &mut Lines, goal: &Value) {
         out.line(&format!("  Turn {id} of {agent}: written back, not paid"));
         out.say("    Next", &turn["next_command"]);
     }
+    for inbox in items(&goal["inboxes"]) {
+        out.line(&format!("  {}", one_inbox(inbox)));
+    }
     for (label, name) in [("user", "user_todos"), ("agent", "agent_todos")] {
         for todo in items(&goal[name]) {
             out.line(&format!("  {}", one_todo(todo, label)));
@@ -218,6 +221,19 @@ fn unfinished(out: &mut Lines, turn: &Value) {
     out.say("    Turn", &turn["turn_key"]);
     out.say("    Blocked by", &turn["blocked_by"]);
     out.say("    Next", &turn["next_command"]);
+}
+
+fn one_inbox(inbox: &Value) -> String {
+    if inbox["unavailable"].is_string() {
+        return format!("Inbox: unavailable ({})", scalar(&inbox["unavailable"]));
+    }
+    let count = |name: &str| inbox[name].as_u64().unwrap_or(0);
+    let (pending, asked) = (count("pending_count"), count("attention_required_count"));
+    if pending == 0 {
+        return "Inbox: nothing waits".to_owned();
+    }
+    let drain = scalar(&inbox["drain_command"]);
+    format!("Inbox: {pending} wait, {asked} of them for an answer; `{drain}`")
 }
 
 /// The gates that were turned down and hold work, each with the command that decides it anew.

@@ -27,4 +27,5 @@ pub mod sentence;
 pub mod service_packet;
 pub mod stream;
 pub mod turn_start;
+pub mod urgency;
 pub mod words;

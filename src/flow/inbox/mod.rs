@@ -41,3 +41,4 @@ pub mod service;
 pub mod turn_start;
 mod turn_start_marks;
 mod turn_start_route;
+pub mod urgency;

@@ -12,3 +12,4 @@ pub mod ingest;
 pub mod live;
 pub mod service;
 pub mod turn_start;
+pub mod urgency;

@@ -25,8 +25,8 @@ pub struct Urgent {
     pub direct_mention: u64,
     pub reply_to_bot: u64,
     pub material_attachment: u64,
-    /// The sort text of the oldest pending message.
-    pub oldest_pending: Option<String>,
+    /// When the oldest pending messages were posted, one in each of the two spellings that are stored.
+    pub oldest_pending: Vec<String>,
 }
 
 /// One pending message with the newest of its revisions.
@@ -141,9 +141,11 @@ impl Inbox {
         };
         let all = read_counts(&connection)?;
         let of = |name: &str| all.get(name).copied().unwrap_or(0);
-        let oldest = connection
-            .query_row("SELECT create_time FROM events WHERE pending = 1 ORDER BY create_time, message_id LIMIT 1", [], |row| row.get(0))
-            .optional()?;
+        let mut oldest_pending = Vec::new();
+        for sql in [OLDEST_PENDING, OLDEST_SHOWN_PENDING] {
+            let oldest = connection.query_row(sql, [], |row| row.get(0));
+            oldest_pending.extend(oldest.optional()?);
+        }
         Ok(Urgent {
             pending: of("pending"),
             attention: of("attention"),
@@ -151,7 +153,7 @@ impl Inbox {
             direct_mention: of("direct_mention"),
             reply_to_bot: of("reply_to_bot"),
             material_attachment: of("material_attachment"),
-            oldest_pending: oldest,
+            oldest_pending,
         })
     }
 
@@ -240,6 +242,11 @@ pub(super) fn read_revisions(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
+const OLDEST_PENDING: &str =
+    "SELECT create_time FROM events WHERE pending = 1 ORDER BY create_time, message_id LIMIT 1";
+/// History pages carry dates, which sort behind the milliseconds of live events.
+const OLDEST_SHOWN_PENDING: &str = "SELECT create_time FROM events WHERE pending = 1 AND create_time >= '2000-' \
+     AND create_time GLOB '????-*' ORDER BY create_time, message_id LIMIT 1";
 const IS_STORED: &str = "SELECT 1 FROM events WHERE message_id = ?1";
 
 fn all_stored(connection: &Connection, events: &[StoredEvent]) -> Result<bool, StoreError> {

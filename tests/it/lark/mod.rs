@@ -19,3 +19,4 @@ mod service;
 mod service_run;
 mod store;
 mod turn_start;
+mod urgency;

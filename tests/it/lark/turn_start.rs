@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 use crate::support::lark::{CHAT, CHAT2, Lark, MARK};
 use crate::support::{Finished, Run};
 
-const GOAL: &str = "demo-goal";
+pub(super) const GOAL: &str = "demo-goal";
 const NOW: &str = "2026-09-10T00:00:00Z";
 const BASE: i64 = 1_788_998_400;
 
 /// A goal with one agent, one todo and an inbox.
-struct Wake {
-    lark: Lark,
+pub(super) struct Wake {
+    pub(super) lark: Lark,
 }
 
 impl Wake {
-    fn new(routes: &[(&str, &str)], sync: Value) -> Self {
+    pub(super) fn new(routes: &[(&str, &str)], sync: Value) -> Self {
         let lark = Lark::new();
         let sync = match sync {
             Value::Null => json!({}),
