@@ -24,6 +24,7 @@ pub mod parse;
 pub mod periodic_report;
 pub mod private;
 pub mod public_safety;
+pub mod quota_policy;
 pub mod scope;
 pub mod settlement;
 pub mod text;
