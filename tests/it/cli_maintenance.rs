@@ -71,6 +71,33 @@ fn a_lost_disk_comes_back_from_a_backup() {
     );
 }
 
+/// A backup copies journals before rows, so a Turn that goes on meanwhile leaves journals several steps behind in it.
+#[test]
+fn a_turn_that_went_on_while_it_was_backed_up_goes_on_after_a_restore() {
+    let (world, _) = World::with_todo();
+    let host = world.host(
+        "keeps.sh",
+        "for f in \"$LOOPX_RUNTIME_ROOT\"/goals/*/turns/*.json; do cp \"$f\" kept.json; done; printf '%s' \"$result\"",
+    );
+    let killed = world
+        .turn_with("turn-1", &host, "[\"/bin/true\"]")
+        .env("LOOPX_FAILPOINT", "writeback_committed");
+    killed.prepared().run();
+    let key = world.turn_key();
+    let journal = world.runtime().join("goals").join(GOAL).join("turns");
+    let journal = journal.join(format!("{}.json", &key["sha256:".len()..]));
+    let kept = fs::read(world.sandbox.project().join("kept.json")).expect("kept");
+    assert_ne!(fs::read(&journal).expect("a journal"), kept);
+    fs::write(&journal, kept).expect("several steps before");
+    world.sandbox.loopx(["backup", "--out", "../copy"]).packet();
+    wipe(&world.sandbox);
+    let restore = ["restore", "--from", "../copy", "--execute"];
+    world.sandbox.loopx(restore).packet();
+    let done = world.turn_with("turn-1", &host, "[\"/bin/true\"]").packet();
+    assert_eq!(done["status"], "committed", "{done}");
+    assert_eq!((world.host_calls(), world.spent()), (1, 1));
+}
+
 #[test]
 fn a_restore_never_replaces_other_state() {
     let sandbox = with_goal();

@@ -20,14 +20,14 @@ use crate::flow::ports::Ports;
 use crate::kernel::turn::journal::{Event, Journal, advance};
 use crate::store::StoreError;
 use crate::store::export::goal_dir;
-use crate::store::journal::turn::TurnRow;
+use crate::store::journal::turn::{TurnRow, journal_path};
 use crate::store::private_file;
 use crate::store::rows::Rows;
 use crate::store::state::{GoalTx, Writer};
 
 /// The file of a Turn.
 pub fn path(place: &Place, key: &TurnKey) -> PathBuf {
-    turns_dir(place).join(format!("{}.json", hex(key)))
+    journal_path(place.root(), &place.goal.id, key)
 }
 
 pub(super) fn turns_dir(place: &Place) -> PathBuf {

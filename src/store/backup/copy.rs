@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::manifest::{Manifest, publish_manifest};
-use super::{BackupError, INBOX, MANIFEST, STORE};
+use super::{BackupError, INBOX, MANIFEST, STORE, turns};
 use crate::store::{StoreError, database, private_file, schema};
 
 /// A folder that is part of a backup, under a name of its own.
@@ -69,6 +69,8 @@ pub fn write(out: &Path, trees: &[Tree], registry: Option<&Path>) -> Result<Mani
         copy(*kind, source, &target)?;
         if *kind == Kind::Store {
             store_schema = database::version(&target)?;
+            let root = |path: &Path| path.parent().unwrap_or(path).to_path_buf();
+            turns::bring_up(&target, &root(source), &root(&target))?;
         }
     }
     for folder in folders_of(&sources) {

@@ -48,17 +48,21 @@ pub fn publish(
     Ok(rel_path)
 }
 
+/// Where the capture of a row lies; none for a place that leads out of the capture root.
+pub fn path(root: &Path, goal: &GoalId, row: &CaptureRow) -> Option<PathBuf> {
+    let rel = Path::new(&row.rel_path);
+    let is_below = rel
+        .components()
+        .all(|part| matches!(part, Component::Normal(_)));
+    is_below.then(|| capture_root(root, goal).join(rel))
+}
+
 /// Reads the capture of a row.
 pub fn read(root: &Path, goal: &GoalId, row: &CaptureRow) -> Result<Found, StoreError> {
-    let rel = Path::new(&row.rel_path);
-    if !rel
-        .components()
-        .all(|part| matches!(part, Component::Normal(_)))
-    {
+    let Some(path) = path(root, goal, row) else {
         return Ok(Found::Damaged);
-    }
+    };
     let capture_root = capture_root(root, goal);
-    let path = capture_root.join(rel);
     // A folder that became a link would lead out of the capture root.
     for folder in path
         .ancestors()

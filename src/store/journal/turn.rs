@@ -1,9 +1,12 @@
 //! Turn rows and capture rows: the arbiters of the journal files and of the captured decisions.
 
-use rusqlite::{OptionalExtension, params};
+use std::path::{Path, PathBuf};
+
+use rusqlite::{OptionalExtension, Row, params};
 
 use crate::contract::ids::{AgentId, GoalId, TurnInstanceId, TurnKey};
 use crate::store::StoreError;
+use crate::store::export::goal_dir;
 use crate::store::rows::Rows;
 use crate::store::state::GoalTx;
 
@@ -69,7 +72,78 @@ const CAPTURE: &str =
     "SELECT capture_id,goal_id,agent_id,turn_key,effect_id,rel_path,byte_len,sha256,source_digest,
    source_decision_hash,created_at FROM captures";
 
+/// Where the journal file of a Turn lies below a runtime root.
+pub fn journal_path(root: &Path, goal: &GoalId, key: &TurnKey) -> PathBuf {
+    let name = key.as_str().strip_prefix("sha256:").unwrap_or(key.as_str());
+    goal_dir(root, goal)
+        .join("turns")
+        .join(format!("{name}.json"))
+}
+
+fn turn_of(row: &Row<'_>) -> rusqlite::Result<TurnRow> {
+    Ok(TurnRow {
+        turn_key: row.get(0)?,
+        goal_id: row.get(1)?,
+        agent_id: row.get(2)?,
+        effect_id: row.get(3)?,
+        instance: row.get(4)?,
+        status: row.get(5)?,
+        completed_phases: row.get(6)?,
+        attempts: row.get(7)?,
+        journal_json: row.get(8)?,
+        journal_sha256: row.get(9)?,
+        previous_sha256: row.get(10)?,
+        capture_id: row.get(11)?,
+    })
+}
+
+fn capture_of(row: &Row<'_>) -> rusqlite::Result<CaptureRow> {
+    Ok(CaptureRow {
+        capture_id: row.get(0)?,
+        goal_id: row.get(1)?,
+        agent_id: row.get(2)?,
+        turn_key: row.get(3)?,
+        effect_id: row.get(4)?,
+        rel_path: row.get(5)?,
+        byte_len: row.get(6)?,
+        sha256: row.get(7)?,
+        source_digest: row.get(8)?,
+        source_decision_hash: row.get(9)?,
+        created_at: row.get(10)?,
+    })
+}
+
 impl Rows<'_> {
+    /// Shows every Turn of a store, one after the other.
+    pub(in crate::store) fn each_turn<E: From<StoreError>>(
+        &self,
+        look: impl FnMut(TurnRow) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.each(TURN, turn_of, look)
+    }
+
+    /// Shows every capture of a store, one after the other.
+    pub(in crate::store) fn each_capture<E: From<StoreError>>(
+        &self,
+        look: impl FnMut(CaptureRow) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.each(CAPTURE, capture_of, look)
+    }
+
+    fn each<T, E: From<StoreError>>(
+        &self,
+        sql: &str,
+        parse: fn(&Row<'_>) -> rusqlite::Result<T>,
+        mut look: impl FnMut(T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut statement = self.0.prepare(sql).map_err(StoreError::from)?;
+        let mut rows = statement.query([]).map_err(StoreError::from)?;
+        while let Some(row) = rows.next().map_err(StoreError::from)? {
+            look(parse(row).map_err(StoreError::from)?)?;
+        }
+        Ok(())
+    }
+
     /// A Turn by key.
     pub fn turn(&self, key: &TurnKey) -> Result<Option<TurnRow>, StoreError> {
         self.one_turn("WHERE turn_key=?1", params![key.as_str()])
@@ -110,22 +184,7 @@ impl Rows<'_> {
         tail: &str,
         with: &[&dyn rusqlite::ToSql],
     ) -> Result<Option<TurnRow>, StoreError> {
-        let found = self.0.query_row(&format!("{TURN} {tail}"), with, |row| {
-            Ok(TurnRow {
-                turn_key: row.get(0)?,
-                goal_id: row.get(1)?,
-                agent_id: row.get(2)?,
-                effect_id: row.get(3)?,
-                instance: row.get(4)?,
-                status: row.get(5)?,
-                completed_phases: row.get(6)?,
-                attempts: row.get(7)?,
-                journal_json: row.get(8)?,
-                journal_sha256: row.get(9)?,
-                previous_sha256: row.get(10)?,
-                capture_id: row.get(11)?,
-            })
-        });
+        let found = self.0.query_row(&format!("{TURN} {tail}"), with, turn_of);
         Ok(found.optional()?)
     }
 
@@ -144,21 +203,9 @@ impl Rows<'_> {
         tail: &str,
         with: &[&dyn rusqlite::ToSql],
     ) -> Result<Option<CaptureRow>, StoreError> {
-        let found = self.0.query_row(&format!("{CAPTURE} {tail}"), with, |row| {
-            Ok(CaptureRow {
-                capture_id: row.get(0)?,
-                goal_id: row.get(1)?,
-                agent_id: row.get(2)?,
-                turn_key: row.get(3)?,
-                effect_id: row.get(4)?,
-                rel_path: row.get(5)?,
-                byte_len: row.get(6)?,
-                sha256: row.get(7)?,
-                source_digest: row.get(8)?,
-                source_decision_hash: row.get(9)?,
-                created_at: row.get(10)?,
-            })
-        });
+        let found = self
+            .0
+            .query_row(&format!("{CAPTURE} {tail}"), with, capture_of);
         Ok(found.optional()?)
     }
 }
