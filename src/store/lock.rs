@@ -19,6 +19,9 @@ use super::rows::{from_micros, micros};
 use crate::contract::digest;
 use crate::contract::time::Timestamp;
 
+/// A record of a holder is shorter.
+const RECORD_BYTES: u64 = 4096;
+
 /// A place in the lock order.
 pub trait Rank {
     /// The position, outermost first.
@@ -180,7 +183,7 @@ pub fn acquire<R: Rank>(path: &Path, claim: &Claim<'_>) -> Result<Held<R>, Store
 /// Who holds a lock, as far as its record tells: it was not released, and the process still lives on this machine. Only the record is read; to
 /// try the lock would make it look taken to whoever wants it in that moment.
 pub fn holder(path: &Path) -> Option<Holder> {
-    let bytes = private_file::read(path).ok()??;
+    let bytes = private_file::read_up_to(path, RECORD_BYTES).ok()??;
     let record: Value = serde_json::from_slice(&bytes).ok()?;
     let is_released = record.get("released_at").is_some_and(|at| !at.is_null());
     let holder = holder_of(&record);
@@ -240,7 +243,7 @@ fn read_holder(file: &mut File) -> Holder {
     let mut text = String::new();
     let read = file
         .rewind()
-        .and_then(|()| file.take(4096).read_to_string(&mut text));
+        .and_then(|()| file.take(RECORD_BYTES).read_to_string(&mut text));
     let Ok(record) = read.map(|_| serde_json::from_str::<Value>(&text).unwrap_or_default()) else {
         return Holder::default();
     };

@@ -15,6 +15,9 @@ use tempfile::NamedTempFile;
 /// The prefix of temporary names; `doctor` removes leftovers of killed processes by it.
 pub const TEMP_PREFIX: &str = ".tmp-";
 
+/// No document, journal or capture is larger: a decision has at most 16 MiB and a journal holds it once.
+pub const LARGEST_BYTES: u64 = 64 << 20;
+
 /// Creates a folder and its missing parents, owner-only, and makes the new names durable.
 pub fn create_dir(path: &Path) -> io::Result<()> {
     if path.is_dir() {
@@ -41,17 +44,23 @@ pub fn sync_dir(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Reads a private file; a missing one is `None`, a link or anything but a regular file is refused.
+/// Reads a private file; a missing one is `None`. A link, anything but a regular file, and a file larger than anything
+/// that is written as one are refused.
 pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    read_flagged(path, OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK)
+    read_up_to(path, LARGEST_BYTES)
+}
+
+/// Reads a private file of at most so many bytes; a larger one is refused before it is read.
+pub fn read_up_to(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    read_flagged(path, OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK, limit)
 }
 
 /// Reads a file an operator keeps, through links; a missing one is `None`, a pipe or device is refused and never waited for.
 pub fn read_regular(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    read_flagged(path, OFlag::O_NONBLOCK)
+    read_flagged(path, OFlag::O_NONBLOCK, LARGEST_BYTES)
 }
 
-fn read_flagged(path: &Path, flags: OFlag) -> io::Result<Option<Vec<u8>>> {
+fn read_flagged(path: &Path, flags: OFlag, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(flags.bits())
@@ -61,15 +70,24 @@ fn read_flagged(path: &Path, flags: OFlag) -> io::Result<Option<Vec<u8>>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    if !file.metadata()?.is_file() {
+    let meta = file.metadata()?;
+    if !meta.is_file() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
             "not a regular file",
         ));
     }
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    Ok(Some(bytes))
+    // The length tells at once; a file that grows under the reader is caught by what was read.
+    if meta.len() <= limit {
+        Read::by_ref(&mut file)
+            .take(limit + 1)
+            .read_to_end(&mut bytes)?;
+    }
+    match meta.len().max(bytes.len() as u64) > limit {
+        true => Err(io::Error::new(io::ErrorKind::FileTooLarge, "too large")),
+        false => Ok(Some(bytes)),
+    }
 }
 
 /// True when nobody but the owner may read or write the file.
@@ -203,6 +221,21 @@ mod tests {
         );
         assert_eq!(read(&path).unwrap().unwrap(), b"first");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_larger_than_anything_written_is_refused_unread() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        File::create(&path)
+            .and_then(|file| file.set_len(LARGEST_BYTES + 1))
+            .unwrap();
+        for refused in [read(&path), read_regular(&path)] {
+            assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        }
+        fs::write(&path, "four").unwrap();
+        assert!(read_up_to(&path, 3).is_err());
+        assert_eq!(read_up_to(&path, 4).unwrap().unwrap(), b"four");
     }
 
     #[test]

@@ -75,7 +75,7 @@ pub fn compare(place: &Path, files: &[ReportFile<'_>]) -> io::Result<Option<Publ
         return Ok(Some(Published::Conflict));
     }
     for file in files {
-        let same = match private_file::read(&place.join(file.name)) {
+        let same = match private_file::read_up_to(&place.join(file.name), file.bytes.len() as u64) {
             Ok(Some(bytes)) => bytes == file.bytes,
             Ok(None) | Err(_) => false,
         };

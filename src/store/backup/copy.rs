@@ -163,8 +163,8 @@ fn copy(kind: Kind, source: &Path, target: &Path) -> Result<(), BackupError> {
     private_file::create_dir(target.parent().unwrap_or(target))?;
     if kind == Kind::Document {
         // A document may go between the listing and now; then there is nothing to keep.
-        return match fs::read(source) {
-            Ok(bytes) => Ok(private_file::create(target, &bytes)?),
+        return match private_file::copy(source, target) {
+            Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error.into()),
         };

@@ -11,6 +11,8 @@ use crate::contract::digest::{self, Digest};
 use crate::contract::json as strict;
 use crate::store::{StoreError, private_file, schema};
 
+/// Room for more than a million files.
+const LARGEST_BYTES: u64 = 256 << 20;
 const SCHEMA: &str = "loopx_backup_manifest_v0";
 
 /// One file of a backup.
@@ -121,7 +123,8 @@ pub fn verify(folder: &Path) -> Result<Manifest, BackupError> {
     if fs::metadata(folder).is_ok_and(|meta| !meta.is_dir()) {
         return Err(BackupError::NoBackup);
     }
-    let text = private_file::read(&folder.join(MANIFEST))?.ok_or(BackupError::NoBackup)?;
+    let text = private_file::read_up_to(&folder.join(MANIFEST), LARGEST_BYTES)?
+        .ok_or(BackupError::NoBackup)?;
     let manifest = parse(&text).ok_or(BackupError::Corrupt)?;
     if let Some(found) = manifest.store_schema
         && found > schema::STATE.latest()

@@ -34,7 +34,8 @@ impl CollectorConfigFile {
 
     /// Reads the bytes.
     pub fn bytes(&self) -> io::Result<Vec<u8>> {
-        std::fs::read(&self.path)
+        let bytes = private_file::read_regular(&self.path)?;
+        bytes.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     /// Replaces the configuration by a document.

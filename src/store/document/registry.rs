@@ -45,6 +45,9 @@ pub enum RegistryError {
     Store(#[from] StoreError),
 }
 
+const TOO_LARGE: RegistryError =
+    RegistryError::InvalidJson("is larger than 64 MiB; take finished goals out of it");
+
 /// One registry file as read.
 #[derive(Clone, Debug)]
 pub struct Registry {
@@ -62,6 +65,9 @@ impl Registry {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
                 return Err(RegistryError::InvalidJson("is not a regular file"));
+            }
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                return Err(TOO_LARGE);
             }
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return Err(RegistryError::PermissionDenied);
@@ -213,6 +219,10 @@ impl Registry {
     ) -> Result<String, RegistryError> {
         let bytes =
             json::pretty(document).map_err(|_| RegistryError::InvalidJson("cannot be written"))?;
+        // What cannot be read again is not written.
+        if bytes.len() as u64 > private_file::LARGEST_BYTES {
+            return Err(TOO_LARGE);
+        }
         let now = private_file::read_regular(&self.path)
             .map_err(RegistryError::Io)?
             .unwrap_or_default();

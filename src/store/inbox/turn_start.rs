@@ -10,7 +10,7 @@ use crate::contract::inbox::event::StoredEvent;
 use crate::contract::inbox::turn_start::{DispatchCursor, READS, SyncCursor};
 use crate::contract::inbox::words;
 use crate::contract::json as strict;
-use crate::store::{StoreError, database};
+use crate::store::{StoreError, database, private_file};
 
 /// Where the messages whose marks were tried are exported, below the inbox.
 pub(super) const READS_FILE: &str = "reactions/turn-start-reads.json";
@@ -127,8 +127,8 @@ impl Inbox {
     /// Compares the file of a position with its row; none when there is no row.
     pub fn is_sync_export_sound(&self, place: &SyncFile<'_>) -> Result<Option<bool>, StoreError> {
         let row = self.turn_start_row("sync", place.binding)?;
-        Ok(row
-            .map(|text| std::fs::read(place.path()).ok() == Some(format!("{text}\n").into_bytes())))
+        let there = || private_file::read(&place.path()).ok().flatten();
+        Ok(row.map(|text| there() == Some(format!("{text}\n").into_bytes())))
     }
 
     fn turn_start_row(&self, kind: &str, binding: &str) -> Result<Option<String>, StoreError> {
