@@ -5,6 +5,7 @@ use crate::contract::ids::{AgentId, GoalId, TodoId};
 use crate::contract::lease::Lease;
 use crate::contract::packet::Refusal;
 use crate::contract::time::Timestamp;
+use crate::kernel::write_scope;
 
 type Outcome<T> = Result<T, Refusal>;
 
@@ -62,7 +63,7 @@ pub fn acquire(asked: &Acquire<'_>, stored: &Stored<'_>) -> Outcome<Option<Lease
     let is_taken = stored.others.iter().any(|other| {
         &other.todo_id != asked.todo
             && other.is_live(asked.now)
-            && overlaps(&other.write_scopes, asked.write_scopes)
+            && write_scope::overlap(&other.write_scopes, asked.write_scopes)
     });
     if is_taken {
         let text =
@@ -167,22 +168,6 @@ fn proven<'a>(lease: Option<&'a Lease>, proof: &Proof<'_>) -> Outcome<&'a Lease>
     Ok(lease)
 }
 
-fn overlaps(left: &[String], right: &[String]) -> bool {
-    let stem = |scope: &str| {
-        scope
-            .trim_end_matches("**")
-            .trim_end_matches('*')
-            .trim_end_matches('/')
-            .to_owned()
-    };
-    let within = |inner: &str, outer: &str| {
-        let (inner, outer) = (stem(inner), stem(outer));
-        outer.is_empty() || inner == outer || inner.starts_with(&format!("{outer}/"))
-    };
-    left.iter()
-        .any(|a| right.iter().any(|b| within(a, b) || within(b, a)))
-}
-
 fn expiry(now: Timestamp, ttl_seconds: i64) -> Outcome<Timestamp> {
     let text = "the lease would end outside the calendar; ask for less";
     now.plus_seconds(ttl_seconds)
@@ -192,18 +177,4 @@ fn expiry(now: Timestamp, ttl_seconds: i64) -> Outcome<Timestamp> {
 fn key_reuse() -> Refusal {
     let text = "this key was used before for this todo with other parameters; choose a fresh key";
     Refusal::new(ErrorCode::IdempotencyKeyReuse, text)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scopes_overlap_by_folder() {
-        let scope = |text: &str| vec![text.to_owned()];
-        assert!(overlaps(&scope("src/**"), &scope("src/a.rs")));
-        assert!(overlaps(&scope("src"), &scope("src")));
-        assert!(!overlaps(&scope("src/a"), &scope("src/ab")));
-        assert!(!overlaps(&[], &scope("src")));
-    }
 }

@@ -14,4 +14,5 @@ pub mod refresh;
 pub mod replan;
 pub mod todo;
 pub mod turn;
+pub mod write_scope;
 pub mod zone;

@@ -61,3 +61,27 @@ fn a_driven_completion_ends_the_lease_with_its_writeback() {
     assert_eq!(done["status"], "committed");
     assert_eq!(lease(&world, "inspect", &todo, &[])["status"], "released");
 }
+
+#[test]
+fn paths_that_may_meet_are_leased_once() {
+    let (world, todo) = World::with_todo();
+    let other = world.todo("another", &[]);
+    let holder = |key| ["--owner", "lane-a", "--idempotency-key", key];
+    let ask = |todo: &str, key, scope| {
+        let head = [
+            "task-lease",
+            "acquire",
+            "--goal-id",
+            GOAL,
+            "--todo-id",
+            todo,
+        ];
+        let scope = ["--write-scope", scope];
+        world.run(&[&head[..], &holder(key), &scope].concat())
+    };
+    ask(&todo, "k1", "src/a*").packet();
+    for scope in ["src/ab.rs", "./src//a.rs", "src/*/x.rs", "docs/../src/a"] {
+        ask(&other, "k2", scope).refused("write_scope_conflict");
+    }
+    assert_eq!(ask(&other, "k2", "src/b.rs").packet()["ok"], true);
+}
