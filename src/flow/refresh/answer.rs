@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::asked::Refresh;
-use super::prepare::{Prepared, content_of};
+use super::prepare::{Prepared, content_of, sinks};
 use crate::contract::error::ErrorCode;
 use crate::contract::packet::Refusal;
 use crate::contract::settlement::{Binding, SettlementIdentity};
@@ -13,7 +13,7 @@ use crate::flow::ports::Ports;
 use crate::flow::settle::{self, Spent1};
 use crate::flow::{hooks, quota};
 use crate::kernel::quota::packet as quota_packet;
-use crate::kernel::refresh::Recovery;
+use crate::kernel::refresh::{Recovery, SinkDecision};
 use crate::store::rows::Rows;
 
 /// What one transaction left behind.
@@ -22,6 +22,8 @@ pub(super) struct Done {
     pub(super) appended: bool,
     pub(super) spent: Option<Spent1>,
     pub(super) repaired: bool,
+    /// What outside sinks may do, as the rows have it that were written or read last.
+    pub(super) sinks: SinkDecision,
 }
 
 /// What is stored for this call: the run of the writeback, or that of the supplement this call repeats.
@@ -52,24 +54,18 @@ pub(super) fn stored(
         appended: false,
         spent: None,
         repaired: false,
+        sinks: sinks(rows, asked)?,
     })
 }
 
 /// Reads back, runs the hooks and answers.
-pub(super) fn finish(
-    (ports, place): (&Ports, &Place),
-    asked: &Refresh,
-    prepared: &Prepared,
-    done: Done,
-) -> Answer {
+pub(super) fn finish((ports, place): (&Ports, &Place), asked: &Refresh, done: Done) -> Answer {
     let mut packet = packet(asked, &done);
-    packet.insert(
-        "external_delivery".to_owned(),
-        prepared.sinks.to_value(None),
-    );
+    let delivery = done.sinks.to_value(None);
+    packet.insert("external_delivery".to_owned(), delivery);
     packet.insert(
         "external_sink_delivery_authorized".to_owned(),
-        json!(prepared.sinks.authorized),
+        json!(done.sinks.authorized),
     );
     if let Some(identity) = &asked.identity {
         let reader = place.reader()?.ok_or_else(|| {

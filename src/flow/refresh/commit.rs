@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{Done, finish, stored};
 use super::asked::{BLOCKED_CLOSEOUT, Refresh};
-use super::prepare::{Prepared, content_of, recovery};
+use super::prepare::{content_of, recovery, sinks};
 use crate::contract::error::ErrorCode;
 use crate::contract::event::EventDraft;
 use crate::contract::packet::Refusal;
@@ -15,29 +15,37 @@ use crate::flow::ports::Ports;
 use crate::flow::writeback::{self, Ask, Written};
 use crate::flow::{receipt_repair, settle};
 use crate::kernel::quota::snapshot::Question;
-use crate::kernel::refresh::{Content, Recovery, SinkDecision};
+use crate::kernel::refresh::{Content, Recovery, SinkDecision, SinkRequest};
 use crate::store::journal::settlement::ExternalDelivery;
 use crate::store::rows::Rows;
-use crate::store::state::Writer;
+use crate::store::state::{GoalTx, Writer};
 
+/// Makes a pause or its end durable before anything else is written.
 pub(super) fn record_pause(
     (ports, place): (&Ports, &Place),
     writer: &mut Writer,
     asked: &Refresh,
-    sinks: &SinkDecision,
 ) -> Answer<()> {
-    let (Some(identity), Some((state, key))) = (&asked.identity, &sinks.append) else {
-        return Ok(());
-    };
-    let effect = identity.effect_id();
-    let mut tx = place.begin(ports, writer)?;
-    let chain = tx.rows().external_delivery(&effect)?;
-    let is_stored = chain
-        .last()
-        .is_some_and(|link| link.state == *state && link.resume_key == *key);
-    if is_stored {
+    if asked.sinks == SinkRequest::Plain || asked.identity.is_none() {
         return Ok(());
     }
+    let mut tx = place.begin(ports, writer)?;
+    if extend_chain(&mut tx, asked)?.append.is_none() {
+        return Ok(());
+    }
+    tx.commit()?;
+    crate::failpoint!(Point::PauseCommitted);
+    Ok(())
+}
+
+/// Decides over the chain as this transaction has it and appends the link that follows: between a decision on other
+/// rows and this one somebody may have paused or resumed.
+fn extend_chain(tx: &mut GoalTx<'_>, asked: &Refresh) -> Answer<SinkDecision> {
+    let sinks = sinks(tx.rows(), asked)?;
+    let (Some(identity), Some((state, key))) = (&asked.identity, &sinks.append) else {
+        return Ok(sinks);
+    };
+    let effect = identity.effect_id();
     let draft = EventDraft::new("refresh_external_delivery", "outside delivery changed")
         .agent(Some(identity.agent.as_str()))
         .todo(identity.binding.todo().map(|todo| todo.as_str()))
@@ -49,17 +57,15 @@ pub(super) fn record_pause(
         .detail("state", *state)
         .detail("resume_key", key.as_str());
     let event = tx.event(draft)?;
-    let seq = chain.last().map_or(1, |link| link.seq + 1);
+    let chain = tx.rows().external_delivery(&effect)?;
     let link = ExternalDelivery {
-        seq,
+        seq: chain.last().map_or(1, |link| link.seq + 1),
         state: (*state).to_owned(),
         resume_key: key.clone(),
         event_id: event.event_id,
     };
     tx.put_external_delivery(&effect, &link)?;
-    tx.commit()?;
-    crate::failpoint!(Point::PauseCommitted);
-    Ok(())
+    Ok(sinks)
 }
 
 pub(super) fn append(
@@ -69,6 +75,7 @@ pub(super) fn append(
     question: &Question,
 ) -> Answer<Done> {
     let mut tx = place.begin(ports, writer)?;
+    let sinks = extend_chain(&mut tx, asked)?;
     let content = content_of(tx.rows(), asked)?;
     // Another process may have written this Turn back since it was looked at.
     let written = match &asked.identity {
@@ -108,6 +115,7 @@ pub(super) fn append(
             appended: true,
             spent: None,
             repaired: false,
+            sinks,
         },
     };
     done.spent = spent;
@@ -169,6 +177,7 @@ pub(super) fn supplement(
         return append((ports, place), writer, asked, question);
     };
     let mut tx = place.begin(ports, writer)?;
+    let sinks = extend_chain(&mut tx, asked)?;
     let content = content_of(tx.rows(), asked)?;
     if is_written_back(tx.rows(), asked, identity)? {
         drop(tx);
@@ -212,6 +221,7 @@ pub(super) fn supplement(
         appended: true,
         spent: None,
         repaired,
+        sinks,
     })
 }
 
@@ -220,21 +230,18 @@ pub(super) fn replay(
     (ports, place): (&Ports, &mut Place),
     mut writer: Writer,
     asked: &Refresh,
-    (prepared, question): (&Prepared, &Question),
+    question: &Question,
 ) -> Answer {
-    record_pause((ports, place), &mut writer, asked, &prepared.sinks)?;
+    record_pause((ports, place), &mut writer, asked)?;
     let Some(identity) = &asked.identity else {
-        return finish(
-            (ports, place),
-            asked,
-            prepared,
-            Done {
-                body: Map::new(),
-                appended: false,
-                spent: None,
-                repaired: false,
-            },
-        );
+        let done = Done {
+            body: Map::new(),
+            appended: false,
+            spent: None,
+            repaired: false,
+            sinks: sinks(writer.rows(), asked)?,
+        };
+        return finish((ports, place), asked, done);
     };
     let mut done = stored(writer.rows(), asked, identity)?;
     let steps = settle::steps(writer.rows(), identity)?;
@@ -261,5 +268,5 @@ pub(super) fn replay(
     }
     writer.bring_up_exports(&asked.goal, ports.now);
     drop(writer);
-    finish((ports, place), asked, prepared, done)
+    finish((ports, place), asked, done)
 }

@@ -21,20 +21,10 @@ pub(super) struct Prepared {
 }
 
 pub(super) fn prepare(place: &Place, asked: &Refresh) -> Answer<Prepared> {
-    let untied = SinkDecision {
-        authorized: asked.sinks != SinkRequest::Suppress,
-        reason: if asked.sinks == SinkRequest::Suppress {
-            "suppressed"
-        } else {
-            "legacy_per_call"
-        },
-        resume_key: None,
-        append: None,
-    };
     let Some(identity) = &asked.identity else {
         return Ok(Prepared {
             recovery: Recovery::Append,
-            sinks: untied,
+            sinks: untied(asked),
         });
     };
     let missing = || {
@@ -50,12 +40,7 @@ pub(super) fn prepare(place: &Place, asked: &Refresh) -> Answer<Prepared> {
     let rows = reader.rows();
     settle::require_admission(rows, identity)
         .map_err(|refusal| settle::failed(refusal, "admission"))?;
-    let chain: Vec<Link> = rows
-        .external_delivery(&identity.effect_id())?
-        .into_iter()
-        .map(link)
-        .collect();
-    let sinks = refresh::sinks(&identity.effect_id(), &chain, &asked.sinks)?;
+    let sinks = sinks(rows, asked)?;
     let steps = settle::steps(rows, identity)
         .map_err(|refusal| settle::failed(refusal, "durable_writeback"))?;
     let recovery = recovery(rows, asked, identity, &steps)
@@ -64,6 +49,32 @@ pub(super) fn prepare(place: &Place, asked: &Refresh) -> Answer<Prepared> {
         check_outcome(rows, asked, identity)?;
     }
     Ok(Prepared { recovery, sinks })
+}
+
+/// What outside sinks may do, as these rows have it.
+pub(super) fn sinks(rows: Rows<'_>, asked: &Refresh) -> Answer<SinkDecision> {
+    let Some(identity) = &asked.identity else {
+        return Ok(untied(asked));
+    };
+    let effect = identity.effect_id();
+    let chain = rows.external_delivery(&effect)?;
+    let chain: Vec<Link> = chain.into_iter().map(link).collect();
+    refresh::sinks(&effect, &chain, &asked.sinks)
+}
+
+/// A call without a Turn holds sinks back for itself alone.
+fn untied(asked: &Refresh) -> SinkDecision {
+    let is_held = asked.sinks == SinkRequest::Suppress;
+    SinkDecision {
+        authorized: !is_held,
+        reason: if is_held {
+            "suppressed"
+        } else {
+            "legacy_per_call"
+        },
+        resume_key: None,
+        append: None,
+    }
 }
 
 fn link(stored: ExternalDelivery) -> Link {

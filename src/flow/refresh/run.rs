@@ -34,9 +34,9 @@ pub fn run(ports: &Ports, mode: Mode, asked: &Refresh) -> Answer {
         prepared.recovery,
         Recovery::Replay | Recovery::RepairReceipt
     ) {
-        return replay((ports, &mut place), writer, asked, (&prepared, &question));
+        return replay((ports, &mut place), writer, asked, &question);
     }
-    record_pause((ports, &place), &mut writer, asked, &prepared.sinks)?;
+    record_pause((ports, &place), &mut writer, asked)?;
     let done = match prepared.recovery {
         Recovery::SupplementCheckpoint => {
             supplement((ports, &place), &mut writer, asked, &question)?
@@ -45,5 +45,5 @@ pub fn run(ports: &Ports, mode: Mode, asked: &Refresh) -> Answer {
     };
     writer.bring_up_exports(&asked.goal, ports.now);
     drop(writer);
-    finish((ports, &place), asked, &prepared, done)
+    finish((ports, &place), asked, done)
 }
