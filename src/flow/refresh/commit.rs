@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{Done, finish, stored};
 use super::asked::{BLOCKED_CLOSEOUT, Refresh};
-use super::prepare::{content_of, recovery, sinks};
+use super::prepare::{check_outcome, content_of, recovery, sinks};
 use crate::contract::error::ErrorCode;
 use crate::contract::event::EventDraft;
 use crate::contract::packet::Refusal;
@@ -82,6 +82,10 @@ pub(super) fn append(
         Some(identity) if is_written_back(tx.rows(), asked, identity)? => None,
         _ => {
             check_spendable(tx.rows(), asked)?;
+            // A todo that was opened again since the first look is not closed for nothing.
+            if let Some(identity) = &asked.identity {
+                check_outcome(tx.rows(), asked, identity)?;
+            }
             let closeout = closeout_kind(tx.rows(), asked.identity.as_ref(), &content)?;
             let ask = Ask {
                 identity: asked.identity.as_ref(),

@@ -135,7 +135,11 @@ pub(super) fn content_of(rows: Rows<'_>, asked: &Refresh) -> Answer<Content> {
 }
 
 /// A Turn-bound refresh says what it achieved, or that its todo is blocked.
-fn check_outcome(rows: Rows<'_>, asked: &Refresh, identity: &SettlementIdentity) -> Answer<()> {
+pub(super) fn check_outcome(
+    rows: Rows<'_>,
+    asked: &Refresh,
+    identity: &SettlementIdentity,
+) -> Answer<()> {
     if asked.content.outcome.as_deref() != Some("outcome_gap") {
         return Ok(());
     }

@@ -6,7 +6,7 @@ use std::process::Child;
 use rusqlite::Connection;
 use serde_json::Value;
 
-use crate::support::world::{Kernel, World};
+use crate::support::world::{GOAL, Kernel, World};
 
 /// Starts a command while another writer holds the store, and lets that writer commit `change` when the command has
 /// made its first look and wants to write.
@@ -130,4 +130,26 @@ fn an_end_of_a_pause_is_never_put_behind_a_later_pause() {
     let second = ["--resume-external-sinks", all[2].4.as_str()];
     let done = world.refresh(&todo, "turn-1", &second).packet();
     assert_eq!(done["external_sink_delivery_authorized"], true);
+}
+
+#[test]
+fn a_todo_that_was_opened_again_is_not_closed_for_nothing() {
+    let (world, todo) = admitted();
+    let update = ["todo", "update", "--goal-id", GOAL, "--todo-id", &todo];
+    let blocked = ["--status", "blocked", "--reason", "Waiting for the vendor"];
+    world.run(&[&update[..], &blocked].concat()).packet();
+    let gap = ["--delivery-outcome", "outcome_gap", "--settle-turn"];
+    let closeout = closeout(&world, &todo, &gap);
+    let refused = overtaken(&world, closeout, |store| {
+        let sql = "UPDATE todos SET status='open', body_json=json_set(body_json,'$.status','open')";
+        store.execute(sql, []).expect("opened again");
+    });
+    assert_eq!(refused["error_code"], "writeback_rejected", "{refused}");
+    assert!(world.runs().is_empty(), "nothing is written back");
+}
+
+fn closeout<'a>(world: &'a World, todo: &str, more: &[&str]) -> Kernel<'a> {
+    let head = ["refresh-state", "--goal-id", GOAL, "--agent-id", "lane-a"];
+    let turn = ["--todo-id", todo, "--turn-instance-id", "turn-1"];
+    world.run(&[&head[..], &turn, more].concat())
 }
