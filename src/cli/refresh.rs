@@ -11,6 +11,8 @@ use super::quota::Turn;
 use crate::contract::digest;
 use crate::contract::error::ErrorCode;
 use crate::contract::packet::Refusal;
+use crate::contract::parse::Label;
+use crate::contract::public_safety;
 use crate::flow::Mode;
 use crate::flow::refresh::{self, Refresh, VisionInput};
 use crate::kernel::refresh::{Content, SinkRequest};
@@ -51,6 +53,7 @@ fn request(args: &RefreshArgs) -> Result<Refresh, Refusal> {
         ));
     }
     check_combination(args, identity.is_some())?;
+    check_words(args, vision.as_ref())?;
     Ok(Refresh {
         goal: args.goal_id.clone(),
         agent: args.agent_id.clone(),
@@ -121,6 +124,27 @@ fn check_combination(args: &RefreshArgs, is_turn_bound: bool) -> Result<(), Refu
                 "in_flight_continuation needs outcome_progress and a todo's Turn, and changes no next action",
             ));
         }
+    }
+    Ok(())
+}
+
+/// What a refresh says is kept in runs and told in decisions, so others must be able to read it.
+fn check_words(args: &RefreshArgs, vision: Option<&VisionInput>) -> Result<(), Refusal> {
+    let words = [
+        ("--recommended-action", &args.recommended_action),
+        ("--next-action", &args.next_action),
+        ("--vision-unchanged-reason", &args.vision_unchanged_reason),
+    ];
+    let vision = vision.map(|vision| match vision {
+        VisionInput::Whole(value) => ("--agent-vision-json", value.clone()),
+        VisionInput::Patch { members, .. } => ("--vision-*", json!(members)),
+    });
+    let said = words
+        .into_iter()
+        .filter_map(|(flag, word)| Some((flag, json!(word.as_ref()?))));
+    for (flag, value) in said.chain(vision) {
+        public_safety::guard_words(&Label::named(flag), &value)
+            .map_err(|error| misuse(&error.to_string()))?;
     }
     Ok(())
 }

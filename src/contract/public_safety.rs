@@ -37,6 +37,9 @@ const PATH_ROOTS: [&str; 6] = [
     "private/tmp/",
 ];
 
+const MACHINE_PATH: &str = "holds a path of a machine; give a reference instead";
+const CREDENTIAL: &str = "holds what looks like a credential; leave it out";
+
 /// Refuses an object that holds a raw key, a private path or a credential anywhere.
 pub fn guard(value: &Value) -> Result<(), ContractError> {
     guard_at(&Label::root(), value)
@@ -44,7 +47,21 @@ pub fn guard(value: &Value) -> Result<(), ContractError> {
 
 /// As [`guard`], for a value that is part of a larger input.
 pub fn guard_at(at: &Label, value: &Value) -> Result<(), ContractError> {
-    let Some(fault) = scan(value) else {
+    judge(at, value, text_fault)
+}
+
+/// Refuses an agent's own words that hold a raw key, a credential or an absolute or home path of a machine. Unlike the
+/// report guard it lets a relative path, a URL and a place every machine has (`/dev/null`) pass.
+pub fn guard_words(at: &Label, value: &Value) -> Result<(), ContractError> {
+    judge(at, value, words_fault)
+}
+
+fn judge(
+    at: &Label,
+    value: &Value,
+    of_text: fn(&str) -> Option<&'static str>,
+) -> Result<(), ContractError> {
+    let Some(fault) = scan(value, of_text) else {
         return Ok(());
     };
     let place = fault.place(at);
@@ -91,23 +108,22 @@ pub fn is_pathless(text: &str) -> bool {
     is_public(text) && !machine_paths::found_in(text)
 }
 
-fn scan(value: &Value) -> Option<Fault<'_>> {
+fn scan(value: &Value, of_text: fn(&str) -> Option<&'static str>) -> Option<Fault<'_>> {
     match value {
-        Value::String(text) => text_fault(text).map(|reason| Fault {
+        Value::String(text) => of_text(text).map(|reason| Fault {
             reason,
             way: Vec::new(),
         }),
-        Value::Array(items) => items
-            .iter()
-            .enumerate()
-            .find_map(|(index, item)| scan(item).map(|fault| fault.inside(Step::Item(index)))),
+        Value::Array(items) => items.iter().enumerate().find_map(|(index, item)| {
+            scan(item, of_text).map(|fault| fault.inside(Step::Item(index)))
+        }),
         Value::Object(map) => map.iter().find_map(|(key, value)| {
             let fault = match is_raw_key(key) {
                 true => Some(Fault {
                     reason: "is a key for raw or secret content; leave it out",
                     way: Vec::new(),
                 }),
-                false => scan(value),
+                false => scan(value, of_text),
             };
             fault.map(|fault| fault.inside(Step::Member(key)))
         }),
@@ -137,9 +153,16 @@ fn is_raw_key(key: &str) -> bool {
 
 fn text_fault(text: &str) -> Option<&'static str> {
     if holds_private_path(text) {
-        return Some("holds a path of a machine; give a reference instead");
+        return Some(MACHINE_PATH);
     }
-    credentials::found_in(text).then_some("holds what looks like a credential; leave it out")
+    credentials::found_in(text).then_some(CREDENTIAL)
+}
+
+fn words_fault(text: &str) -> Option<&'static str> {
+    if machine_paths::own_found_in(text) {
+        return Some(MACHINE_PATH);
+    }
+    credentials::found_in(text).then_some(CREDENTIAL)
 }
 
 /// Tells whether a text names a path below a private root.
@@ -196,6 +219,32 @@ mod tests {
             "/home",
         ] {
             assert!(is_public(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn words_may_name_what_is_no_place_of_this_machine() {
+        let refused = |text: &str| guard_words(&Label::root(), &json!({"note": text})).is_err();
+        for text in [
+            "see /home/joe/x",
+            "/work/repo/a.rs",
+            "~/notes",
+            "(/tmp/x)",
+            "token=0123456789ab",
+            "sk-ant-api03-abcdef",
+        ] {
+            assert!(refused(text), "{text}");
+        }
+        for text in [
+            "src/home/page.rs",
+            "a/tmp/b",
+            "./docs/home/x and ../x",
+            "https://example.org/home/x",
+            "2> /dev/null",
+            "#!/usr/bin/env python3",
+            "GET /v1/todos, and/or /status",
+        ] {
+            assert!(!refused(text), "{text}");
         }
     }
 

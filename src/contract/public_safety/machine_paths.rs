@@ -35,12 +35,24 @@ const ROUTE_WORDS: [&str; 24] = [
 ];
 const HOME_WORDS: [&str; 4] = ["$HOME", "${HOME}", "%USERPROFILE%", "%HOMEPATH%"];
 
+/// First segments that are the same on every machine and tell nothing of this one.
+const COMMON_ROOTS: [&str; 8] = ["bin", "dev", "etc", "lib", "proc", "sbin", "sys", "usr"];
+
 /// Tells whether a text names an absolute or home path of a machine.
 pub(super) fn found_in(text: &str) -> bool {
+    names_path(text, &[])
+}
+
+/// Tells whether a text names a path that is this machine's own.
+pub(super) fn own_found_in(text: &str) -> bool {
+    names_path(text, &COMMON_ROOTS)
+}
+
+fn names_path(text: &str, common: &[&str]) -> bool {
     text.char_indices().any(|(at, character)| {
         let (before, from) = text.split_at(at);
         match character {
-            '/' => is_boundary(before) && is_absolute(from),
+            '/' => is_boundary(before) && is_absolute(from, common),
             '~' => is_boundary(before) && is_home(from),
             '\\' => is_boundary(before) && is_share(from),
             '$' | '%' => HOME_WORDS.iter().any(|word| {
@@ -62,8 +74,8 @@ fn is_boundary(before: &str) -> bool {
         .is_none_or(|last| !last.is_ascii_alphanumeric() && !r"/\._-~<%@}".contains(last))
 }
 
-/// `/a/b`: two segments at least, the first no route word.
-fn is_absolute(from: &str) -> bool {
+/// `/a/b`: two segments at least, the first no route word and no common root.
+fn is_absolute(from: &str, common: &[&str]) -> bool {
     let Some((first, rest)) = from.get(1..).and_then(|path| path.split_once('/')) else {
         return false;
     };
@@ -71,7 +83,8 @@ fn is_absolute(from: &str) -> bool {
         && first
             .chars()
             .all(|character| character.is_alphanumeric() || "._-+@".contains(character));
-    is_segment && !ROUTE_WORDS.contains(&first) && rest.starts_with(is_value_character)
+    let is_spared = ROUTE_WORDS.contains(&first) || common.contains(&first);
+    is_segment && !is_spared && rest.starts_with(is_value_character)
 }
 
 /// `~/x` and `~user/x`.

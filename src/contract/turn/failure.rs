@@ -36,6 +36,8 @@ pub enum Cause {
     AnswerNotJson,
     /// Its answer is not a result of this Turn.
     AnswerRejected,
+    /// Its answer holds what may not be shown to others.
+    AnswerUnsafe,
 }
 
 impl Cause {
@@ -53,6 +55,9 @@ impl Cause {
             "answer_rejected" => {
                 "the host's answer is not a loopx_turn_result_v0 of this Turn; compare its fields with the request's result_contract"
             }
+            "answer_unsafe" => {
+                "the host's answer names a path of this machine, a credential or a raw key; it must say what others may read"
+            }
             _ => return None,
         })
     }
@@ -67,6 +72,7 @@ impl Cause {
             Cause::AnswerTooLong => "answer_too_long",
             Cause::AnswerNotJson => "answer_not_json",
             Cause::AnswerRejected => "answer_rejected",
+            Cause::AnswerUnsafe => "answer_unsafe",
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::contract::error::ContractError;
 use crate::contract::ids::{AgentId, TurnKey};
 use crate::contract::json;
 use crate::contract::parse::Label;
+use crate::contract::public_safety;
 use crate::contract::text;
 use crate::contract::vision::Vision;
 
@@ -103,7 +104,14 @@ impl HostResult {
     pub fn parse(bytes: &[u8], key: &TurnKey, agent: &AgentId) -> Parsed<Self> {
         let at = Label::named("result");
         let body = json::parse_object(bytes).map_err(|_| invalid(&at, "is not one JSON object"))?;
-        Self::read(body, key, agent)
+        // What the host says is told to others: the scan comes before anything is taken out of it. A result that is stored
+        // already is read again without it.
+        public_safety::guard_words(&at, &Value::Object(body.clone()))?;
+        let result = Self::read(body, key, agent)?;
+        if let Some(vision) = &result.vision {
+            public_safety::guard_words(&at.field("agent_vision_json"), vision)?;
+        }
+        Ok(result)
     }
 
     /// Reads a result object.

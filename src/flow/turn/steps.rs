@@ -175,9 +175,15 @@ pub fn run_host(
         }
         Err(cause) => return Ok(failed((FailureKind::Unknown, cause), None)),
     };
-    let Ok(result) = HostResult::parse(&stdout, &key, &identity.agent) else {
-        let rejected = (FailureKind::ContractRejected, Cause::AnswerRejected);
-        return Ok(failed(rejected, None));
+    let result = match HostResult::parse(&stdout, &key, &identity.agent) {
+        Ok(result) => result,
+        Err(error) => {
+            let cause = match error.code {
+                ErrorCode::InputUnsafe => Cause::AnswerUnsafe,
+                _ => Cause::AnswerRejected,
+            };
+            return Ok(failed((FailureKind::ContractRejected, cause), None));
+        }
     };
     if result.kind == ResultKind::ValidatedCompletion && intent_of(place, identity)?.is_none() {
         return Ok(failed(

@@ -170,3 +170,45 @@ fn a_codex_program_that_is_not_there_fails_the_turn_and_may_be_tried_again() {
     assert_eq!(failed["host_failure"]["kind"], "unknown");
     assert_eq!(world.spent(), 0);
 }
+
+#[test]
+fn what_a_host_or_an_agent_says_is_fit_for_others() {
+    for (said, word) in [
+        ("see /home/joe/x", "/home/joe"),
+        ("use sk-ant-api03-abcdefgh", "sk-ant"),
+    ] {
+        let (world, todo) = World::with_todo();
+        let body = format!("printf '%s' \"$result\" | sed 's#Read on#{said}#'");
+        let host = world.host("says.sh", &body);
+        let failed = world
+            .turn_with("turn-1", &host, "[\"/bin/true\"]")
+            .refusal();
+        assert_eq!(failed["host_failure"]["kind"], "contract_rejected");
+        assert_eq!(failed["host_failure"]["cause"], "answer_unsafe", "{failed}");
+        assert!(!failed.to_string().contains(word), "{failed}");
+        assert!(world.runs().is_empty());
+        world.decide(&["--turn-instance-id", "turn-2", "--todo-id", &todo]);
+        for flag in ["--recommended-action", "--next-action", "--vision-summary"] {
+            let refresh = world.refresh(&todo, "turn-2", &[flag, said]);
+            let finished = refresh.flag(&["--format", "json"]).prepared().run();
+            assert_eq!(finished.code, Some(2), "{flag}");
+            assert_eq!(finished.json()["error_code"], "invalid_arguments");
+            assert!(!finished.text().contains(word), "{}", finished.text());
+        }
+        assert!(world.runs().is_empty());
+    }
+}
+
+#[test]
+fn relative_paths_and_common_programs_may_be_named() {
+    let (world, _) = World::with_todo();
+    let said = "src/home/page.rs, ./tmp/a and /usr/bin/env";
+    let body = format!("printf '%s' \"$result\" | sed 's#Read on#{said}#'");
+    let host = world.host("says.sh", &body);
+    let done = world.turn_with("turn-1", &host, "[\"/bin/true\"]").packet();
+    assert_eq!(done["status"], "committed", "{done}");
+    let todo = world.todo("Another", &[]);
+    world.decide(&["--turn-instance-id", "turn-2", "--todo-id", &todo]);
+    let refresh = world.refresh(&todo, "turn-2", &["--next-action", said]);
+    assert_eq!(refresh.packet()["next_action"], said);
+}
