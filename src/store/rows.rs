@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::StoreError;
 use crate::contract::digest::{self, Digest};
-use crate::contract::ids::GoalId;
+use crate::contract::ids::{GoalId, TodoId};
 use crate::contract::json;
 use crate::contract::time::Timestamp;
 
@@ -92,10 +92,25 @@ impl Rows<'_> {
             .map(|_| number))
     }
 
-    /// The events of a goal after a revision, oldest first.
-    pub fn events_after(&self, goal: &GoalId, revision: i64) -> Result<Vec<Value>, StoreError> {
-        let sql = "SELECT body_json,body_sha FROM events WHERE goal_id=?1 AND goal_revision>?2 ORDER BY goal_revision, seq";
-        self.event_bodies(sql, params![goal.as_str(), revision])
+    /// The first event of a goal after a revision that is about a todo, its gates or the roster and that is looked for.
+    /// Events are read one by one: after an old revision of a busy goal there are many.
+    pub fn any_event_after(
+        &self,
+        (goal, revision): (&GoalId, i64),
+        todo: &TodoId,
+        is_looked_for: impl Fn(&Value) -> bool,
+    ) -> Result<bool, StoreError> {
+        let sql = "SELECT body_json,body_sha FROM events WHERE goal_id=?1 AND goal_revision>?2
+                   AND (todo_id=?3 OR event_kind IN ('gate_decision','agent_register','goal_config')) ORDER BY goal_revision, seq";
+        let mut statement = self.0.prepare_cached(sql)?;
+        let mut rows = statement.query(params![goal.as_str(), revision, todo.as_str()])?;
+        while let Some(row) = rows.next()? {
+            let (text, sha): (String, String) = (row.get(0)?, row.get(1)?);
+            if is_looked_for(&checked(&text, &sha)?) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// One event by id.

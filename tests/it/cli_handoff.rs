@@ -449,3 +449,19 @@ fn racing_calls_of_one_adoption_make_one_transfer_and_answer_alike() {
     assert_eq!(log.matches("todo handed over").count(), 1);
     assert_eq!(goal.owner(), "lane-b");
 }
+
+/// Each event of the goal since the named revision would be read and checked: one that is not about the handoff is not.
+#[test]
+fn a_guard_reads_no_event_of_another_todo() {
+    let goal = Goal::owned_by_lane_a();
+    let revision = goal.revision();
+    let add = ["todo", "add", "--goal-id", GOAL, "--role", "agent"];
+    let other = goal.sandbox.loopx(add.iter().chain(&["--text", "busy"]));
+    other.packet();
+    let store = goal.sandbox.project().join(".loopx/runtime/state.sqlite3");
+    let store = rusqlite::Connection::open(store).expect("the store");
+    let sql = "UPDATE events SET body_sha='' WHERE seq=(SELECT MAX(seq) FROM events)";
+    assert_eq!(store.execute(sql, []).expect("changed"), 1);
+    let prepared = goal.prepare("op-1", &revision).packet();
+    assert_eq!(prepared["note_readback_verified"], true);
+}

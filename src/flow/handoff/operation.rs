@@ -72,11 +72,8 @@ pub(super) fn guard(
         todo,
         agents: [&subject.agent, target],
     };
-    match rows
-        .events_after(&subject.goal, seen)?
-        .iter()
-        .any(|event| watch.concerns(event))
-    {
+    let after = (&subject.goal, seen);
+    match rows.any_event_after(after, todo.id(), |event| watch.concerns(event))? {
         true => Err(moved_on(&current)),
         false => Ok(()),
     }
