@@ -63,11 +63,15 @@ pub struct Watch<'a> {
 impl Watch<'_> {
     /// Tells whether an event after the named revision concerns the handoff.
     pub fn concerns(&self, event: &Value) -> bool {
+        let todo = event.get("todo_id").and_then(Value::as_str);
+        todo == Some(self.todo.id().as_str()) || self.concerns_authority(event)
+    }
+
+    /// Tells whether an event changed a gate the Todo requires, or the place of one of the agents on the roster. What its
+    /// owner does on the Todo itself after an adoption takes nothing from the owner.
+    pub fn concerns_authority(&self, event: &Value) -> bool {
         let word = |name: &str| event.get(name).and_then(Value::as_str);
         let detail = |name: &str| event.get("details")?.get(name)?.as_str();
-        if word("todo_id") == Some(self.todo.id().as_str()) {
-            return true;
-        }
         match word("event_kind") {
             Some("gate_decision") => detail("decision_scope")
                 .is_some_and(|scope| self.todo.list("required_decision_scopes").contains(&scope)),
@@ -144,6 +148,11 @@ pub fn adopt(
     moved.set("claimed_by", Value::String(target.to_string()));
     super::todo::touch(&mut moved, Some(actor), now);
     Ok(Adoption::Transfer(Box::new(moved)))
+}
+
+/// Tells whether somebody else holds a live lease on the Todo.
+pub fn is_leased_elsewhere(lease: Option<&Lease>, owner: &AgentId, now: Timestamp) -> bool {
+    lease.is_some_and(|lease| lease.is_live(now) && lease.owner != *owner)
 }
 
 /// What was sealed when a Todo was adopted, to be found again on every replay.

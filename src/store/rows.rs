@@ -209,24 +209,30 @@ pub struct Receipt {
     pub request_sha256: String,
     /// The answer.
     pub result: Value,
+    /// The revision its change committed.
+    pub revision_after: i64,
 }
 
 impl Rows<'_> {
     /// The receipt of an operation.
     pub fn receipt(&self, goal: &GoalId, operation: &str) -> Result<Option<Receipt>, StoreError> {
-        let sql =
-            "SELECT request_sha256,result_json FROM receipts WHERE goal_id=?1 AND operation_id=?2";
+        let sql = "SELECT request_sha256,result_json,COALESCE(revision_after,0) FROM receipts WHERE goal_id=?1 AND operation_id=?2";
         let found = self
             .0
             .query_row(sql, params![goal.as_str(), operation], |row| {
-                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+                Ok((
+                    row.get::<_, String>(0)?,
+                    row.get::<_, String>(1)?,
+                    row.get(2)?,
+                ))
             });
-        let Some((request_sha256, text)) = found.optional()? else {
+        let Some((request_sha256, text, revision_after)) = found.optional()? else {
             return Ok(None);
         };
         Ok(Some(Receipt {
             request_sha256,
             result: Value::Object(object(&text)?),
+            revision_after,
         }))
     }
 }

@@ -465,3 +465,37 @@ fn a_guard_reads_no_event_of_another_todo() {
     let prepared = goal.prepare("op-1", &revision).packet();
     assert_eq!(prepared["note_readback_verified"], true);
 }
+
+#[test]
+fn a_replayed_adoption_is_no_authority_that_was_lost_since() {
+    let lease = |goal: &Goal, owner: &str| {
+        let head = ["task-lease", "acquire", "--goal-id", GOAL, "--todo-id"];
+        let holder = ["--owner", owner, "--idempotency-key", "k1"];
+        let todo = [goal.todo.as_str()];
+        goal.sandbox
+            .loopx(head.iter().chain(&todo).chain(&holder))
+            .packet();
+    };
+    let adopted = || {
+        let goal = Goal::owned_by_lane_a();
+        let prepared = goal.prepare("op-1", &goal.revision()).packet();
+        let revision = text(&prepared, "provider_revision");
+        goal.adopt("lane-b", "op-2", &revision).packet();
+        (goal, revision)
+    };
+    let (goal, revision) = adopted();
+    lease(&goal, "lane-b");
+    let own = goal.adopt("lane-b", "op-2", &revision).packet();
+    assert_eq!(own["current_authority_verified"], true, "{own}");
+    let (goal, revision) = adopted();
+    lease(&goal, "lane-a");
+    let lost = goal.adopt("lane-b", "op-2", &revision).refusal();
+    assert_eq!(lost["result"], "replayed", "{lost}");
+    assert_eq!(lost["current_authority_verified"], false, "{lost}");
+    let (goal, revision) = adopted();
+    let mode = ["--agent-work-mode", "lane-b=monitor_only", "--execute"];
+    let configure = ["configure-goal", "--goal-id", GOAL];
+    goal.sandbox.loopx(configure.iter().chain(&mode)).packet();
+    let changed = goal.adopt("lane-b", "op-2", &revision).refusal();
+    assert_eq!(changed["current_authority_verified"], false, "{changed}");
+}

@@ -11,6 +11,7 @@ use crate::contract::event::EventDraft;
 use crate::contract::handoff::Note;
 use crate::contract::ids::AgentId;
 use crate::contract::packet::Refusal;
+use crate::contract::time::Timestamp;
 use crate::contract::todo::Todo;
 use crate::failpoint;
 use crate::failpoint::Point;
@@ -18,10 +19,10 @@ use crate::flow::mode::Mode;
 use crate::flow::open::{self, Answer, Place, entry_digest};
 use crate::flow::ports::Ports;
 use crate::flow::todo::{store_change, unknown_todo};
-use crate::kernel::handoff::{self as decide, Adoption, NoteState, Seal};
+use crate::kernel::handoff::{self as decide, Adoption, NoteState, Seal, Watch};
 use crate::kernel::todo::{self as rules, LeaseProof};
 use crate::store::StoreError;
-use crate::store::rows::Rows;
+use crate::store::rows::{Receipt, Rows};
 use crate::store::state::{GoalTx, Writer};
 
 /// Who adopts, and under which lease.
@@ -67,7 +68,8 @@ pub fn adopt(
     if let Some(receipt) = replayed(tx.rows(), subject, operation, &intent)? {
         drop(tx);
         writer.bring_up_exports(&subject.goal, ports.now);
-        return adopted_before(&place, writer.rows(), (subject, target), &receipt);
+        let at = (&place, ports.now);
+        return adopted_before(at, writer.rows(), (subject, target), &receipt);
     }
     let (before, adoption) = adopted(ports, (&place, tx.rows()), (subject, operation), target)?;
     let mut packet = view("adopt", &place, tx.rows(), (subject, &before))?;
@@ -82,7 +84,8 @@ pub fn adopt(
     let todo = stored(writer.rows(), subject)?;
     packet["provider_revision"] = json!(revision(writer.rows(), &subject.goal)?);
     packet["claimed_by"] = json!(todo.claimed_by());
-    let is_verified = holds(&todo, target, (&sealed.0, &sealed.1));
+    let is_verified = holds(&todo, target, (&sealed.0, &sealed.1))
+        && is_free(writer.rows(), (subject, target), ports.now)?;
     Ok(claimed(
         packet,
         ("applied", adoption.as_str()),
@@ -106,14 +109,27 @@ fn store_transfer(
 
 /// The stored answer of an adoption, held against the Todo as it is now.
 fn adopted_before(
-    place: &Place,
+    (place, now): (&Place, Timestamp),
     rows: Rows<'_>,
     (subject, target): (&Subject, &Target),
-    receipt: &Value,
+    receipt: &Receipt,
 ) -> Answer {
-    let word = |name: &str| receipt.get(name).and_then(Value::as_str).unwrap_or("");
+    let word = |name: &str| {
+        receipt
+            .result
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or("")
+    };
     let todo = stored(rows, subject)?;
-    let is_held = holds(&todo, target, (word("note_facts"), word("stable_facts")));
+    let watch = Watch {
+        todo: &todo,
+        agents: [&subject.agent, &target.agent],
+    };
+    let since = (&subject.goal, receipt.revision_after);
+    let is_held = holds(&todo, target, (word("note_facts"), word("stable_facts")))
+        && is_free(rows, (subject, target), now)?
+        && !rows.any_event_after(since, todo.id(), |event| watch.concerns_authority(event))?;
     let packet = view("adopt", place, rows, (subject, &todo))?;
     Ok(claimed(
         packet,
@@ -130,6 +146,16 @@ fn holds(todo: &Todo, target: &Target, (note_facts, stable_facts): (&str, &str))
         stable_facts,
     }
     .holds(todo)
+}
+
+/// True when no other agent holds the Todo by a lease.
+fn is_free(rows: Rows<'_>, (subject, target): (&Subject, &Target), now: Timestamp) -> Answer<bool> {
+    let lease = rows.lease(&subject.goal, &subject.todo)?;
+    Ok(!decide::is_leased_elsewhere(
+        lease.as_ref(),
+        &target.agent,
+        now,
+    ))
 }
 
 fn adopted(

@@ -114,10 +114,10 @@ pub(super) fn replayed(
     subject: &Subject,
     operation: &Operation,
     intent: &str,
-) -> Answer<Option<Value>> {
+) -> Answer<Option<Receipt>> {
     match rows.receipt(&subject.goal, &operation.id)? {
         None => Ok(None),
-        Some(receipt) if receipt.request_sha256 == intent => Ok(Some(receipt.result)),
+        Some(receipt) if receipt.request_sha256 == intent => Ok(Some(receipt)),
         Some(_) => {
             let text = "this operation id was used for another request; choose a new one";
             Err(Refusal::new(ErrorCode::OperationIdConflict, text))
@@ -146,6 +146,7 @@ pub(super) fn seal(
         &Receipt {
             request_sha256: intent.to_owned(),
             result,
+            revision_after: tx.revision_after(),
         },
     )?;
     Ok((note_facts, stable_facts))

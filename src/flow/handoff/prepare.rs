@@ -68,7 +68,7 @@ pub fn prepare(
     let revision = revision(writer.rows(), &subject.goal)?;
     let mut packet = prepared(mode, result, (subject, &todo), &revision)?;
     if let Some(receipt) = replay {
-        let sealed = receipt.get("note_facts").and_then(Value::as_str);
+        let sealed = receipt.result.get("note_facts").and_then(Value::as_str);
         let is_there = Note::of(&todo).is_some_and(|note| Some(note.facts().as_str()) == sealed);
         packet["ok"] = json!(is_there);
         packet["note_readback_verified"] = json!(is_there);
