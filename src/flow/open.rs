@@ -165,16 +165,28 @@ impl Place {
         writer: &'w mut Writer,
     ) -> Result<GoalTx<'w>, StoreError> {
         let mut tx = writer.begin(&self.goal.id, ports.now)?;
-        let mut seen = entry_digest(&self.goal);
-        if tx.head().entry_digest.as_ref() != Some(&seen) {
-            // It may be another command, not a hand, that changed the entry since it was read.
-            let now = Registry::read(self.registry.path()).and_then(|now| now.goal(&self.goal.id));
-            if let Ok(Some(goal)) = now {
-                seen = entry_digest(&goal);
-            }
-        }
-        tx.note_entry(&seen)?;
+        self.note_edits(&mut tx)?;
         Ok(tx)
+    }
+
+    /// Records an edit of the entry made outside a command, for a mutation that looks at its rows first.
+    pub fn note_edits(&self, tx: &mut GoalTx<'_>) -> Result<(), StoreError> {
+        let seen = self.entry_seen(tx.head().entry_digest.as_deref());
+        tx.note_entry(&seen)
+    }
+
+    /// The digest of the entry beside the one that was recorded last: read again when they differ, since it may be
+    /// another command, not a hand, that changed the entry after this one read it.
+    pub fn entry_seen(&self, known: Option<&str>) -> String {
+        let seen = entry_digest(&self.goal);
+        if known == Some(seen.as_str()) {
+            return seen;
+        }
+        let now = Registry::read(self.registry.path()).and_then(|now| now.goal(&self.goal.id));
+        match now {
+            Ok(Some(goal)) => entry_digest(&goal),
+            _ => seen,
+        }
     }
 
     /// Records an edit of the entry that no command recorded, for a command that changes nothing else.

@@ -109,9 +109,13 @@ fn record(
     change: &Change<'_>,
 ) -> Answer<()> {
     let mut tx = writer.begin(change.goal, ports.now)?;
-    tx.note_entry(&entry_digest(goals.0))?;
+    let after = entry_digest(goals.1);
+    // Another command may have met the new entry already and recorded it: what was there before is no edit then.
+    if tx.head().entry_digest.as_ref() != Some(&after) {
+        tx.note_entry(&entry_digest(goals.0))?;
+    }
     tx.event((change.event)(goals.0, goals.1))?;
-    tx.set_entry(&entry_digest(goals.1));
+    tx.set_entry(&after);
     tx.commit()?;
     writer.bring_up_exports(&place.goal.id, ports.now);
     Ok(())

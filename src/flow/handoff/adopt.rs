@@ -16,7 +16,7 @@ use crate::contract::todo::Todo;
 use crate::failpoint;
 use crate::failpoint::Point;
 use crate::flow::mode::Mode;
-use crate::flow::open::{self, Answer, Place, entry_digest};
+use crate::flow::open::{self, Answer, Place};
 use crate::flow::ports::Ports;
 use crate::flow::todo::{store_change, unknown_todo};
 use crate::kernel::handoff::{self as decide, Adoption, NoteState, Seal, Watch};
@@ -73,7 +73,7 @@ pub fn adopt(
     }
     let (before, adoption) = adopted(ports, (&place, tx.rows()), (subject, operation), target)?;
     let mut packet = view("adopt", &place, tx.rows(), (subject, &before))?;
-    tx.note_entry(&entry_digest(&place.goal))?;
+    place.note_edits(&mut tx)?;
     if let Adoption::Transfer(after) = &adoption {
         store_transfer(&mut tx, (subject, target), (&before, after))?;
     }
@@ -209,7 +209,7 @@ fn claimed(mut packet: Value, words: (&str, &str), target: &Target, is_verified:
 fn record_edit(ports: &Ports, place: &Place, writer: &mut Writer) -> Answer<()> {
     let known = writer.rows().head(&place.goal.id)?;
     let known = known.and_then(|head| head.entry_digest);
-    if known.is_some_and(|known| known != entry_digest(&place.goal)) {
+    if known.is_some_and(|known| known != place.entry_seen(Some(&known))) {
         place.begin(ports, writer)?.commit()?;
     }
     Ok(())
@@ -221,7 +221,7 @@ fn require_known_entry(place: &Place, rows: Rows<'_>) -> Answer<()> {
         .head(&place.goal.id)?
         .ok_or(StoreError::Corrupt("the rows of a known goal are gone"))?;
     match head.entry_digest.as_deref() {
-        Some(known) if known != entry_digest(&place.goal) => {
+        Some(known) if known != place.entry_seen(Some(known)) => {
             Err(moved_on(&head.provider_revision()))
         }
         _ => Ok(()),

@@ -10,7 +10,7 @@ use crate::contract::todo::Todo;
 use crate::failpoint;
 use crate::failpoint::Point;
 use crate::flow::mode::Mode;
-use crate::flow::open::{self, Answer, entry_digest};
+use crate::flow::open::{self, Answer};
 use crate::flow::ports::Ports;
 use crate::flow::todo::{store_change, unknown_todo};
 use crate::kernel::handoff::{self as decide, NoteState};
@@ -50,7 +50,7 @@ pub fn prepare(
     if replay.is_none() {
         // The guard looks at what was there before this command records anything itself.
         let (after, before) = noted(ports, tx.rows(), (subject, operation), context)?;
-        tx.note_entry(&entry_digest(&place.goal))?;
+        place.note_edits(&mut tx)?;
         store_note(&mut tx, subject, (&before, &after))?;
         seal(&tx, operation, (&intent, &after, &subject.agent))?;
         tx.commit()?;

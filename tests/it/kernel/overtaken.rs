@@ -6,6 +6,7 @@ use std::process::Child;
 use rusqlite::Connection;
 use serde_json::Value;
 
+use super::scenes;
 use crate::support::world::{GOAL, Kernel, World};
 
 /// Starts a command while another writer holds the store, and lets that writer commit `change` when the command has
@@ -45,6 +46,88 @@ fn wants_to_write(child: &Child) -> bool {
         let flags = lines.find_map(|line| line.strip_prefix("flags:"));
         flags.is_some_and(|flags| flags.trim().ends_with('2'))
     })
+}
+
+/// The registry and its recorded digest before and after a command changed the entry, put back to before.
+struct Change {
+    registry: std::path::PathBuf,
+    after: (Vec<u8>, String),
+}
+
+impl Change {
+    fn of(world: &World) -> Self {
+        let registry = world.sandbox.project().join(".loopx/registry.json");
+        let state = || {
+            let sql = "SELECT registry_entry_digest FROM goal_heads";
+            let digest = world.store().query_row(sql, [], |row| row.get(0));
+            (
+                fs::read(&registry).expect("bytes"),
+                digest.expect("a digest"),
+            )
+        };
+        let before: (Vec<u8>, String) = state();
+        world.configure(&["--quota-compute", "0.5"]);
+        let after = state();
+        assert_ne!(before, after);
+        fs::write(&registry, &before.0).expect("put back");
+        put_digest(&world.store(), &before.1);
+        Self { registry, after }
+    }
+}
+
+fn put_digest(store: &Connection, digest: &str) {
+    let sql = "UPDATE goal_heads SET registry_entry_digest=?1";
+    store.execute(sql, [digest]).expect("put");
+}
+
+fn hand_edits(world: &World) -> i64 {
+    let sql = "SELECT COUNT(*) FROM events WHERE event_kind='goal_config' AND status='edited'";
+    let count = world.store().query_row(sql, [], |row| row.get(0));
+    count.expect("a number")
+}
+
+#[test]
+fn a_change_another_command_made_is_no_edit_by_hand_in_a_handoff() {
+    for action in ["prepare", "adopt"] {
+        let (world, todo) = if action == "adopt" {
+            scenes::prepared()
+        } else {
+            scenes::owned()
+        };
+        let change = Change::of(&world);
+        let command = scenes::handoff(&world, action, &todo);
+        let command = match action {
+            "prepare" => command.flag(&["--session-id", "s1", "--from-context", "note.json"]),
+            _ => command.flag(&["--session-id", "s2", "--target-agent-id", "lane-b"]),
+        };
+        let done = overtaken(&world, command, |store| {
+            fs::write(&change.registry, &change.after.0).expect("changed");
+            put_digest(store, &change.after.1);
+        });
+        assert_eq!(done["ok"], true, "{action}: {done}");
+        assert_eq!(hand_edits(&world), 0, "{action}");
+    }
+}
+
+#[test]
+fn a_change_that_was_seen_before_its_command_recorded_it_is_no_edit_by_hand() {
+    let (world, _) = World::with_todo();
+    let change = Change::of(&world);
+    let head = [
+        "configure-goal",
+        "--goal-id",
+        GOAL,
+        "--quota-compute",
+        "0.5",
+    ];
+    let done = overtaken(&world, world.run(&head).execute(), |store| {
+        while fs::read(&change.registry).expect("bytes") != change.after.0 {
+            std::thread::yield_now();
+        }
+        put_digest(store, &change.after.1);
+    });
+    assert_eq!(done["ok"], true, "{done}");
+    assert_eq!(hand_edits(&world), 0);
 }
 
 fn admitted() -> (World, String) {

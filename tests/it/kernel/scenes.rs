@@ -296,7 +296,7 @@ fn lease<'a>(world: &'a World, action: &str, todo: &str) -> Kernel<'a> {
 }
 
 /// A handoff under the revision the world was left at when the scene was set.
-fn handoff<'a>(world: &'a World, action: &str, todo: &str) -> Kernel<'a> {
+pub(super) fn handoff<'a>(world: &'a World, action: &str, todo: &str) -> Kernel<'a> {
     let revision = world.sandbox.project().join("revision");
     let revision = std::fs::read_to_string(revision).expect("a revision");
     let handoff = ["handoff", action, "--goal-id", GOAL, "--todo-id", todo];
@@ -338,7 +338,7 @@ fn leased() -> (World, String) {
     (world, todo)
 }
 
-fn owned() -> (World, String) {
+pub(super) fn owned() -> (World, String) {
     let (world, todo) = World::with_todo();
     world.register("lane-b");
     let claim = ["todo", "claim", "--goal-id", GOAL, "--todo-id", &todo];
@@ -352,7 +352,7 @@ fn owned() -> (World, String) {
     (world, todo)
 }
 
-fn prepared() -> (World, String) {
+pub(super) fn prepared() -> (World, String) {
     let (world, todo) = owned();
     handoff(&world, "prepare", &todo)
         .flag(&["--session-id", "s1", "--from-context", "note.json"])
