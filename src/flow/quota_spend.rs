@@ -127,12 +127,15 @@ fn check_turn(
     .map_err(failed)
 }
 
-/// The agent's newest written-back Turn: the unspent one, or the settled one whose spend is replayed.
+/// The agent's newest written-back Turn that is not paid; when all are, the newest, whose spend is replayed.
 fn newest_turn(rows: Rows<'_>, asked: &SpendRequest) -> Answer<Option<SettlementIdentity>> {
     let Some(agent) = &asked.agent else {
         return Ok(None);
     };
-    let writeback = rows.latest_writeback(&asked.goal, agent, None)?;
+    let writeback = match rows.latest_owed_writeback(&asked.goal, agent, None)? {
+        Some(owed) => Some(owed),
+        None => rows.latest_writeback(&asked.goal, agent)?,
+    };
     Ok(writeback.and_then(|writeback| {
         writeback
             .body

@@ -141,29 +141,20 @@ fn of_agent(
     Ok(())
 }
 
-/// What the newest writeback of an agent owes, but for one Turn; one whose run is gone counts for nothing.
+/// What the newest unpaid writeback of an agent owes, but for one Turn; one whose run is gone counts for nothing.
 pub fn owed(
     rows: Rows<'_>,
     (goal, agent): (&GoalId, &AgentId),
     but: Option<&str>,
 ) -> Result<Option<Owed>, StoreError> {
-    let Some(writeback) = rows.latest_writeback(goal, agent, but)? else {
+    let Some(writeback) = rows.latest_owed_writeback(goal, agent, but)? else {
         return Ok(None);
     };
-    if writeback.closeout_kind.is_some() || rows.spend(&writeback.effect_id)?.is_some() {
-        return Ok(None);
-    }
     let identity = writeback
         .body
         .get("identity")
         .and_then(SettlementIdentity::parse);
     let identity = identity.ok_or(StoreError::Corrupt("a writeback names no identity"))?;
-    if rows
-        .run(&identity.goal, &writeback.run_generated_at)?
-        .is_none()
-    {
-        return Ok(None);
-    }
     Ok(Some(Owed {
         lacks_receipt: rows.event(&writeback.event_id)?.is_none(),
         identity,

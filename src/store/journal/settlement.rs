@@ -91,6 +91,9 @@ pub struct ExternalDelivery {
     pub event_id: String,
 }
 
+/// How many Turns an unpaid one may lie behind and still be named.
+const NEWEST_WRITEBACKS: i64 = 256;
+
 impl Rows<'_> {
     /// The admission of a Turn instance.
     pub fn admission(
@@ -138,17 +141,34 @@ impl Rows<'_> {
         self.one_writeback("WHERE effect_id=?1", params![effect_id])
     }
 
-    /// The newest committed writeback of an agent, leaving out one Turn instance.
+    /// The newest committed writeback of an agent.
     pub fn latest_writeback(
+        &self,
+        goal: &GoalId,
+        agent: &AgentId,
+    ) -> Result<Option<Writeback>, StoreError> {
+        let tail = "WHERE goal_id=?1 AND agent_id=?2 ORDER BY run_seq DESC LIMIT 1";
+        self.one_writeback(tail, params![goal.as_str(), agent.as_str()])
+    }
+
+    /// The newest writeback of an agent that is neither paid nor closed for nothing, leaving out one Turn instance and any
+    /// whose run is gone. Looked for among the newest of them only, since every decision asks.
+    pub fn latest_owed_writeback(
         &self,
         goal: &GoalId,
         agent: &AgentId,
         but: Option<&str>,
     ) -> Result<Option<Writeback>, StoreError> {
-        let tail = "WHERE goal_id=?1 AND agent_id=?2 AND turn_instance_id<>?3 ORDER BY run_seq DESC LIMIT 1";
+        let tail = "AS own WHERE effect_id IN (SELECT effect_id FROM writebacks WHERE goal_id=?1 AND agent_id=?2
+                      ORDER BY run_seq DESC LIMIT ?4)
+                    AND turn_instance_id<>?3 AND closeout_kind IS NULL
+                    AND NOT EXISTS(SELECT 1 FROM spends WHERE spends.effect_id=own.effect_id)
+                    AND EXISTS(SELECT 1 FROM runs WHERE runs.goal_id=?1 AND runs.generated_at=own.run_generated_at)
+                    ORDER BY run_seq DESC LIMIT 1";
+        let but = but.unwrap_or("");
         self.one_writeback(
             tail,
-            params![goal.as_str(), agent.as_str(), but.unwrap_or("")],
+            params![goal.as_str(), agent.as_str(), but, NEWEST_WRITEBACKS],
         )
     }
 

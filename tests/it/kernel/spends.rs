@@ -42,3 +42,29 @@ fn a_preview_a_spend_and_its_repeat_give_their_own_reasons() {
     assert!(reason(&paid).is_some_and(|text| text.contains("validated")));
     assert!(reason(&again).is_some_and(|text| text.contains("paid before")));
 }
+
+#[test]
+fn an_unpaid_turn_behind_a_paid_one_is_named_and_paid() {
+    let (world, todo) = World::with_todo();
+    for turn in ["turn-1", "turn-2"] {
+        world.decide(&["--turn-instance-id", turn, "--todo-id", &todo]);
+    }
+    for turn in ["turn-1", "turn-2"] {
+        world.refresh(&todo, turn, &[]).packet();
+    }
+    let spend = ["quota", "spend-slot", "--goal-id", GOAL, "--agent-id"];
+    let spend = || world.run(&spend).flag(&["lane-a", "--execute"]).packet();
+    assert_eq!(spend()["turn_instance_id"], "turn-2");
+    let owing = world.decide(&[]);
+    assert_eq!(
+        owing["settlement_owed"]["turn_instance_id"], "turn-1",
+        "{owing}"
+    );
+    let second = spend();
+    assert_eq!(second["turn_instance_id"], "turn-1", "{second}");
+    assert_eq!(second["appended"], true);
+    let replayed = spend();
+    assert_eq!(replayed["turn_instance_id"], "turn-2");
+    assert_eq!(replayed["idempotent_replay"], true);
+    assert_eq!(world.spent(), 2);
+}
