@@ -68,8 +68,7 @@ pub fn adopt(
     if let Some(receipt) = replayed(tx.rows(), subject, operation, &intent)? {
         drop(tx);
         writer.bring_up_exports(&subject.goal, ports.now);
-        let at = (&place, ports.now);
-        return adopted_before(at, writer.rows(), (subject, target), &receipt);
+        return adopted_before((ports, &place), writer.rows(), (subject, target), &receipt);
     }
     let (before, adoption) = adopted(ports, (&place, tx.rows()), (subject, operation), target)?;
     let mut packet = view("adopt", &place, tx.rows(), (subject, &before))?;
@@ -109,7 +108,7 @@ fn store_transfer(
 
 /// The stored answer of an adoption, held against the Todo as it is now.
 fn adopted_before(
-    (place, now): (&Place, Timestamp),
+    (ports, place): (&Ports, &Place),
     rows: Rows<'_>,
     (subject, target): (&Subject, &Target),
     receipt: &Receipt,
@@ -128,7 +127,7 @@ fn adopted_before(
     };
     let since = (&subject.goal, receipt.revision_after);
     let is_held = holds(&todo, target, (word("note_facts"), word("stable_facts")))
-        && is_free(rows, (subject, target), now)?
+        && is_free(rows, (subject, target), ports.now)?
         && !rows.any_event_after(since, todo.id(), |event| watch.concerns_authority(event))?;
     let packet = view("adopt", place, rows, (subject, &todo))?;
     Ok(claimed(

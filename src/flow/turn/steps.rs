@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::asked::Run;
 use super::journal_file::{self, Loaded};
 use crate::contract::error::ErrorCode;
-use crate::contract::ids::TurnKey;
+use crate::contract::ids::{AgentId, TurnKey};
 use crate::contract::packet::Refusal;
 use crate::contract::settlement::{Binding, SettlementIdentity};
 use crate::contract::todo::Status;
@@ -129,6 +129,13 @@ fn answered(outcome: HostOutcome) -> Result<Vec<u8>, Cause> {
     }
 }
 
+fn result_of(stdout: &[u8], key: &TurnKey, agent: &AgentId) -> Result<HostResult, Cause> {
+    HostResult::parse(stdout, key, agent).map_err(|error| match error.code {
+        ErrorCode::InputUnsafe => Cause::AnswerUnsafe,
+        _ => Cause::AnswerRejected,
+    })
+}
+
 /// Runs one host on the captured decision and reads its answer.
 pub fn run_host(
     (ports, place): (&Ports, &Place),
@@ -175,15 +182,9 @@ pub fn run_host(
         }
         Err(cause) => return Ok(failed((FailureKind::Unknown, cause), None)),
     };
-    let result = match HostResult::parse(&stdout, &key, &identity.agent) {
+    let result = match result_of(&stdout, &key, &identity.agent) {
         Ok(result) => result,
-        Err(error) => {
-            let cause = match error.code {
-                ErrorCode::InputUnsafe => Cause::AnswerUnsafe,
-                _ => Cause::AnswerRejected,
-            };
-            return Ok(failed((FailureKind::ContractRejected, cause), None));
-        }
+        Err(cause) => return Ok(failed((FailureKind::ContractRejected, cause), None)),
     };
     if result.kind == ResultKind::ValidatedCompletion && intent_of(place, identity)?.is_none() {
         return Ok(failed(
