@@ -5,12 +5,13 @@ use serde_json::{Value, json};
 use super::open::Answer;
 use super::ports::Ports;
 use super::quota::registry_refusal;
+use super::quota_spend::open_goal;
 use super::snapshot;
-use crate::contract::goal::GoalStatus;
+use crate::contract::goal::{Goal, GoalStatus};
 use crate::kernel::quota::policy::{self, QuotaState, Ranked};
-use crate::kernel::quota::snapshot::Question;
+use crate::kernel::quota::snapshot::{Question, Spent};
 use crate::store::document::registry::Registry;
-use crate::store::state::Store;
+use crate::store::state::{Reader, Store};
 
 /// Ranks goals by what they need: first those a person has to look at.
 pub fn ranking(ports: &Ports, mode: &str, with_archived: bool) -> Answer {
@@ -18,23 +19,19 @@ pub fn ranking(ports: &Ports, mode: &str, with_archived: bool) -> Answer {
     let mut rows = Vec::new();
     let store = Store::at(&ports.workspace.runtime_root(registry.common_runtime_root()));
     let reader = store.read()?;
-    for goal in registry.goals().map_err(registry_refusal)? {
+    for entry in registry.goals().map_err(registry_refusal)? {
+        let (goal, spent) = match registry.source_of(&entry) {
+            None => (entry.clone(), spent(ports, reader.as_ref(), &entry)?),
+            // An entry that points elsewhere says nothing itself: configuration and store are those of its own registry.
+            Some(_) => {
+                let place = open_goal(ports, &entry.id)?;
+                let spent = spent(ports, place.reader()?.as_ref(), &place.goal)?;
+                (place.goal, spent)
+            }
+        };
         if goal.status == GoalStatus::Archived && !with_archived {
             continue;
         }
-        let asked = Question {
-            agent: None,
-            todo: None,
-            obligation: None,
-            instance: None,
-            capabilities: Vec::new(),
-            now: ports.now,
-            places: Default::default(),
-        };
-        let spent = match &reader {
-            Some(reader) => snapshot::spent(reader.rows(), &goal, &asked)?,
-            None => Default::default(),
-        };
         let state = policy::state(&goal, spent);
         rows.push((goal, spent, state));
     }
@@ -43,6 +40,22 @@ pub fn ranking(ports: &Ports, mode: &str, with_archived: bool) -> Answer {
     Ok(json!({
         "ok": true, "schema_version": "loopx_quota_ranking_v0", "mode": mode, "goals": goals, "registry_revision": registry.revision(),
     }))
+}
+
+fn spent(ports: &Ports, reader: Option<&Reader>, goal: &Goal) -> Answer<Spent> {
+    let Some(reader) = reader else {
+        return Ok(Spent::default());
+    };
+    let asked = Question {
+        agent: None,
+        todo: None,
+        obligation: None,
+        instance: None,
+        capabilities: Vec::new(),
+        now: ports.now,
+        places: Default::default(),
+    };
+    Ok(snapshot::spent(reader.rows(), goal, &asked)?)
 }
 
 fn ranked((index, (goal, spent, state)): (usize, &Ranked)) -> Value {

@@ -283,3 +283,40 @@ fn a_pipe_in_place_of_the_registry_is_refused_at_once() {
         .around(&["timeout", "5"])
         .refusal();
 }
+
+#[test]
+fn the_ranking_shows_a_goal_of_another_registry_as_it_stands_there() {
+    let world = World::new();
+    world.configure(&["--quota-allowed-slots", "3"]);
+    let pointer =
+        json!({"goals": [{"id": GOAL, "source_registry": "project/.loopx/registry.json"}]});
+    let name = world
+        .sandbox
+        .project()
+        .file_name()
+        .expect("a name")
+        .to_owned();
+    let pointer = pointer
+        .to_string()
+        .replace("project/", &format!("{}/", name.to_string_lossy()));
+    let shared = world.sandbox.root().join("shared.json");
+    fs::write(&shared, pointer).expect("written");
+    let shared = shared.to_string_lossy().into_owned();
+    let rank = |more: &[&str]| {
+        let head = ["quota", "status", "--registry", &shared];
+        world.run(&[&head[..], more].concat()).packet()["goals"].clone()
+    };
+    let own = world.run(&["quota", "status"]).packet()["goals"].clone();
+    assert_eq!(rank(&[]), own);
+    assert_eq!(own[0]["quota"]["allowed_slots"], 3, "{own}");
+    let lifecycle = [
+        "goal-lifecycle",
+        "--goal-id",
+        GOAL,
+        "--operation",
+        "archive",
+    ];
+    world.run(&lifecycle).execute().packet();
+    assert_eq!(rank(&[]), json!([]));
+    assert_eq!(rank(&["--include-archived"])[0]["goal_id"], GOAL);
+}
