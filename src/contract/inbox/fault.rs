@@ -141,8 +141,6 @@ pub enum InboxFault {
     CommentDisabled,
     #[error("document comment response is not enabled")]
     CommentResponseDisabled,
-    #[error("document comment acknowledgement requires a verified reply")]
-    CommentUnanswered,
 }
 
 /// Says what is wrong with a text. Two sentences are fixed for the commands of this inbox (`docs/spec/lark-inbox.md` 6.1); the others
@@ -216,7 +214,6 @@ impl InboxFault {
             Self::CommentNotCaptured => "comment_event_not_captured",
             Self::CommentDisabled => "comment_config_not_enabled",
             Self::CommentResponseDisabled => "comment_response_not_enabled",
-            Self::CommentUnanswered => "comment_reply_required",
             Self::ReviewerMentionRequired => "reviewer_mention_required",
             Self::PullRequestAddress => "pull_request_url_invalid",
             Self::ReaderProfile => "reader_profile_invalid",

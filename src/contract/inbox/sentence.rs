@@ -165,7 +165,7 @@ pub const SENTENCES: &[(&str, &str)] = &[
     ),
     (
         "connector_address_filter_unsupported",
-        "a document has no address filter; choose another capture_scope",
+        "a document has no address filter; choose another capture_policy",
     ),
     (
         "lark_document_comment_permission_required",
@@ -208,6 +208,26 @@ pub const SENTENCES: &[(&str, &str)] = &[
         "nobody knows whether the answer arrived; run the same command again",
     ),
     (
+        "verified_response_required",
+        "this comment has no verified answer yet; give one with `lark-inbox document-comment-reply` first",
+    ),
+    (
+        "material_review_receipt_conflict",
+        "this message was settled with another effect; its first receipt stands, look at it before anything else is done",
+    ),
+    (
+        "material_review_receipt_missing_for_processed_event",
+        "this message was acknowledged without a receipt of its review; nothing is to be settled",
+    ),
+    (
+        "durable_effect_required",
+        "a review is settled by an effect that is recorded elsewhere; name its kind and reference, or say why there is none",
+    ),
+    (
+        "attention_required",
+        "the document is switched off, or its inbox cannot be read; look at its configuration and at `loopx doctor`",
+    ),
+    (
         "comment_reply_readback_failed",
         "the answer did not read back as it was meant; run the same command again",
     ),
@@ -225,7 +245,7 @@ pub const SENTENCES: &[(&str, &str)] = &[
     ),
     (
         "lark_inbox_processing_reaction_operation_receipt_failed",
-        "what was about to be done could not be recorded; nothing was given, run the command again",
+        "the mark was given and could not be recorded; look at the message, run the command again",
     ),
     (
         "lark_inbox_processing_reaction_receipt_failed",
