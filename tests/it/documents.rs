@@ -117,3 +117,29 @@ fn links(text: &str) -> Vec<String> {
     }
     all
 }
+
+/// A family that is there must leave the list, and one that is not there is refused as unknown.
+#[test]
+fn what_is_said_not_to_be_in_this_version_is_not() {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"))
+        .expect("a page");
+    let (_, section) = readme
+        .split_once("## Not in this version")
+        .expect("a section");
+    let section = section.split("\n## ").next().expect("its text");
+    let sandbox = Sandbox::new();
+    let mut seen = 0;
+    for row in section.lines().filter(|line| line.starts_with("| `")) {
+        let named = row.trim_start_matches("| ").split(" | ").next();
+        let mut family = "";
+        for words in named.expect("a first cell").split(", ") {
+            let words = words.trim_matches('`');
+            let (head, command) = words.split_once(' ').unwrap_or((family, words));
+            family = head;
+            let finished = sandbox.loopx(&[head, command, "--help"]).run();
+            assert_eq!(finished.code, Some(2), "{head} {command}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 10, "{seen}");
+}
