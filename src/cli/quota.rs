@@ -3,11 +3,13 @@
 use super::args::Global;
 use super::args::quota::{
     MonitorPollArgs, PollWord, QuotaArgs, QuotaCommand, ShouldRunArgs, SourceWord, SpendSlotArgs,
+    VoidSlotArgs,
 };
 use super::emit::Reply;
 use super::kernel_reply::{answer, misuse, with_ports};
 use crate::contract::ids::{AgentId, GoalId, ReplanObligationId, TodoId, TurnInstanceId};
 use crate::contract::packet::Refusal;
+use crate::contract::public_safety;
 use crate::contract::settlement::{Binding, SettlementIdentity};
 use crate::flow::Mode;
 use crate::flow::monitor_poll::{Poll, monitor_poll};
@@ -25,14 +27,7 @@ pub(super) fn run(args: &QuotaArgs, global: &Global) -> Reply {
             ranking(ports, "plan", args.include_archived)
         }),
         QuotaCommand::SpendSlot(args) => spend(args, global),
-        QuotaCommand::VoidSlot(args) => with_ports(global, "quota void-slot", |ports| {
-            let mode = Mode::of_switch(args.execute);
-            let asked = (
-                args.void_generated_at.as_str(),
-                args.reason_summary.as_str(),
-            );
-            quota_spend::void((ports, mode), &args.goal_id, args.agent_id.as_ref(), asked)
-        }),
+        QuotaCommand::VoidSlot(args) => void(args, global),
         QuotaCommand::MonitorPoll(args) => poll(args, global),
     }
 }
@@ -106,6 +101,20 @@ fn spend(args: &SpendSlotArgs, global: &Global) -> Reply {
     };
     with_ports(global, "quota spend-slot", |ports| {
         quota_spend::spend(ports, Mode::of_switch(args.execute), &asked)
+    })
+}
+
+fn void(args: &VoidSlotArgs, global: &Global) -> Reply {
+    let reason = args.reason_summary.as_str();
+    // The reason stands in an event, which leaves out what others may not read: better to say so than to lose it.
+    if !public_safety::is_pathless(reason) {
+        let text = "--reason-summary names a path of a machine or a credential; say it without";
+        return answer(Err(misuse(text)), "quota void-slot");
+    }
+    with_ports(global, "quota void-slot", |ports| {
+        let mode = Mode::of_switch(args.execute);
+        let asked = (args.void_generated_at.as_str(), reason);
+        quota_spend::void((ports, mode), &args.goal_id, args.agent_id.as_ref(), asked)
     })
 }
 

@@ -275,6 +275,9 @@ pub fn void(
 ) -> Answer {
     let (generated_at, reason) = asked;
     let mut place = open_goal(ports, goal)?;
+    if let Some(agent) = agent {
+        place.require_actor(agent, ErrorCode::ActorNotRegistered)?;
+    }
     let missing = || {
         let text = "there is no spend at that instant; `generated_at` of the spend names it";
         Refusal::new(ErrorCode::ReceiptMissing, text)

@@ -68,3 +68,26 @@ fn an_unpaid_turn_behind_a_paid_one_is_named_and_paid() {
     assert_eq!(replayed["idempotent_replay"], true);
     assert_eq!(world.spent(), 2);
 }
+
+#[test]
+fn a_spend_is_corrected_by_an_agent_of_the_goal_for_a_reason_others_may_read() {
+    let (world, todo) = owing("2");
+    let paid = world.spend(&todo, "turn-1").packet();
+    let at = paid["generated_at"].as_str().expect("an instant");
+    let void = |agent: &str, reason: &str| {
+        let head = ["quota", "void-slot", "--goal-id", GOAL, "--execute"];
+        let what = ["--void-generated-at", at, "--reason-summary", reason];
+        world.run(&head).flag(&what).flag(&["--agent-id", agent])
+    };
+    void("nobody", "wrong lane").refused("actor_not_registered");
+    void("lane-a", "see /home/joe/x").misused("invalid_arguments");
+    assert_eq!(world.spent(), 1);
+    assert_eq!(void("lane-a", "wrong lane").packet()["changed"], true);
+    assert_eq!(world.spent(), 0);
+    let events = world.events();
+    let voided = events
+        .iter()
+        .find(|event| event["event_kind"] == "quota_void");
+    let voided = voided.expect("an event");
+    assert_eq!(voided["details"]["reason_summary"], "wrong lane");
+}
