@@ -66,6 +66,7 @@ pub fn monitor_poll(ports: &Ports, mode: Mode, goal: &GoalId, asked: &Poll) -> A
             return Ok(packet(false));
         }
     }
+    crate::kernel::todo::require_not_anothers(&stored, &asked.agent)?;
     drop(reader);
     if mode.is_preview() {
         return Ok(packet(true));
@@ -96,6 +97,7 @@ fn record_poll(
     if before.status() != Status::Open {
         return Err(crate::kernel::todo::not_open(&before));
     }
+    crate::kernel::todo::require_not_anothers(&before, &asked.agent)?;
     let lease = tx.rows().lease(goal, &asked.todo)?;
     crate::kernel::todo::require_unleased(lease.as_ref(), Some(&asked.agent), tx.now())?;
     let mut after = before.clone();

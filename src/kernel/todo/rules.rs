@@ -31,6 +31,19 @@ pub fn require_meant_for(todo: &Todo, agent: &AgentId) -> Outcome<()> {
     })
 }
 
+/// Refuses an agent the todo is not for, or that does not own it while another one does.
+pub fn require_not_anothers(todo: &Todo, agent: &AgentId) -> Outcome<()> {
+    require_meant_for(todo, agent)?;
+    match todo.claimed_by() {
+        Some(owner) if owner != agent.as_str() => {
+            let text = "another agent owns this todo; only its owner changes when it is due";
+            let refusal = Refusal::new(ErrorCode::ClaimOwnerMismatch, text);
+            Err(refusal.with("claimed_by", owner))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Completes and checks a new record: what only a gate can do makes it one, and an owner has to be an agent it is meant for.
 pub fn check_new(todo: &mut Todo) -> Outcome<()> {
     let is_gate_like = todo.flag("global_gate") || todo.text("blocks_agent").is_some();

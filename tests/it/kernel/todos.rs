@@ -415,3 +415,33 @@ fn work_that_is_finished_in_nobodys_name_says_that_reports_leave_it_out_and_what
     let user = user["todo_id"].as_str().expect("an id");
     assert_eq!(finish(user, &[]).packet()["next_step"], Value::Null);
 }
+
+#[test]
+fn a_monitor_is_put_off_by_nobody_it_is_not_for() {
+    let world = World::new();
+    world.register("lane-b");
+    let poll = |agent: &str, todo: &str| {
+        let head = ["quota", "monitor-poll", "--goal-id", GOAL, "--execute"];
+        let found = [
+            "--result",
+            "unchanged",
+            "--next-due-at",
+            "2099-01-01T00:00:00Z",
+        ];
+        let who = ["--agent-id", agent, "--todo-id", todo];
+        world.run(&head).flag(&found).flag(&who)
+    };
+    let due = [
+        "--task-class",
+        "continuous_monitor",
+        "--next-due-at",
+        "2026-01-01T00:00:00Z",
+    ];
+    for owned in [["--claimed-by", "lane-a"], ["--bound-agent", "lane-a"]] {
+        let todo = world.todo(&format!("watch {}", owned[0]), &[&due[..], &owned].concat());
+        poll("lane-b", &todo).refused("claim_owner_mismatch");
+        assert_eq!(poll("lane-a", &todo).packet()["changed"], true);
+    }
+    let free = world.todo("watch", &due);
+    assert_eq!(poll("lane-b", &free).packet()["changed"], true);
+}
