@@ -75,6 +75,7 @@ fn empty(place: &Place) -> Snapshot {
         spent: Spent::default(),
         vision: None,
         has_open_vision: false,
+        vision_seq: None,
         checkpoint: None,
         last_ack: None,
         ends_without_followup: false,
@@ -122,6 +123,7 @@ fn of_agent(
 ) -> Result<(), StoreError> {
     let goal = snapshot.goal.id.clone();
     snapshot.vision = rows.vision(&goal, agent)?;
+    snapshot.vision_seq = rows.vision_seq(&goal, agent)?;
     snapshot.checkpoint = rows.checkpoint(&goal, agent)?;
     snapshot.last_ack = rows.last_ack(&goal, agent)?;
     if let Some(instance) = &question.instance {

@@ -7,7 +7,6 @@ use super::quota::frontier::{Frontier, open_gates};
 use super::quota::snapshot::{Question, Snapshot};
 use crate::contract::digest;
 use crate::contract::ids::{AgentId, ReplanObligationId};
-use crate::contract::time::Timestamp;
 use crate::contract::todo::{Status, Todo};
 use crate::contract::vision::Vision;
 
@@ -55,25 +54,21 @@ impl Obligation {
         has_runnable_advancement: bool,
     ) -> Option<Self> {
         let mut triggers = Vec::new();
-        let acknowledged = snapshot.last_ack.as_ref().map(|(_, at)| *at);
-        let is_fresh = |at: Option<Timestamp>| {
-            acknowledged.is_none_or(|acknowledged| at.is_none_or(|at| at >= acknowledged))
+        let acknowledged = snapshot.last_ack.as_ref().map(|(_, seq)| *seq);
+        // By the order of runs, never by a clock that may have been set back.
+        let is_fresh = |seq: Option<i64>| {
+            acknowledged.is_none_or(|acknowledged| seq.is_none_or(|seq| seq >= acknowledged))
         };
         if let Some(vision) = &snapshot.vision
             && vision.is_reached()
-            && is_fresh(vision.generated_at().and_then(Timestamp::parse))
+            && is_fresh(snapshot.vision_seq)
             && !is_terminal(snapshot)
         {
             triggers.push("vision_successor_required");
         }
-        if let Some(checkpoint) = &snapshot.checkpoint
+        if let Some((checkpoint, seq)) = &snapshot.checkpoint
             && checkpoint.get("decision").and_then(Value::as_str) == Some("missing_required")
-            && is_fresh(
-                checkpoint
-                    .get("generated_at")
-                    .and_then(Value::as_str)
-                    .and_then(Timestamp::parse),
-            )
+            && is_fresh(Some(*seq))
             && !has_runnable_advancement
         {
             triggers.push("vision_checkpoint_missing");

@@ -42,10 +42,12 @@ pub struct Snapshot {
     pub vision: Option<Vision>,
     /// True when the newest vision of any agent is open.
     pub has_open_vision: bool,
-    /// The agent's newest required checkpoint.
-    pub checkpoint: Option<Value>,
-    /// The obligation the agent acknowledged last, and when.
-    pub last_ack: Option<(ReplanObligationId, Timestamp)>,
+    /// The place of the run that wrote that vision among all runs.
+    pub vision_seq: Option<i64>,
+    /// The agent's newest required checkpoint, and the place of its run.
+    pub checkpoint: Option<(Value, i64)>,
+    /// The obligation the agent acknowledged last, and the place of its run.
+    pub last_ack: Option<(ReplanObligationId, i64)>,
     /// True when the last completion said that nothing follows.
     pub ends_without_followup: bool,
     /// What the newest run says to do next.

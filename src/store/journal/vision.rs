@@ -4,7 +4,6 @@ use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
 
 use crate::contract::ids::{AgentId, GoalId, ReplanObligationId};
-use crate::contract::time::Timestamp;
 use crate::contract::vision::Vision;
 use crate::store::StoreError;
 use crate::store::rows::{Rows, object, stored_text};
@@ -99,34 +98,48 @@ impl Rows<'_> {
         Ok(self.vision(goal, agent)?.is_some())
     }
 
-    /// The newest required checkpoint of an agent.
-    pub fn checkpoint(&self, goal: &GoalId, agent: &AgentId) -> Result<Option<Value>, StoreError> {
-        let sql = "SELECT body_json FROM vision_checkpoints WHERE goal_id=?1 AND agent_id=?2 ORDER BY run_seq DESC LIMIT 1";
-        let text = self
+    /// The place of the run that wrote an agent's current vision.
+    pub fn vision_seq(&self, goal: &GoalId, agent: &AgentId) -> Result<Option<i64>, StoreError> {
+        let sql = "SELECT runs.seq FROM runs JOIN
+                     (SELECT generated_at FROM visions WHERE goal_id=?1 AND agent_id=?2 ORDER BY revision DESC LIMIT 1) latest
+                     ON runs.generated_at=latest.generated_at WHERE runs.goal_id=?1";
+        let with = params![goal.as_str(), agent.as_str()];
+        Ok(self.0.query_row(sql, with, |row| row.get(0)).optional()?)
+    }
+
+    /// The newest required checkpoint of an agent, and the place of its run.
+    pub fn checkpoint(
+        &self,
+        goal: &GoalId,
+        agent: &AgentId,
+    ) -> Result<Option<(Value, i64)>, StoreError> {
+        let sql = "SELECT body_json,run_seq FROM vision_checkpoints WHERE goal_id=?1 AND agent_id=?2 ORDER BY run_seq DESC LIMIT 1";
+        let found = self
             .0
             .query_row(sql, params![goal.as_str(), agent.as_str()], |row| {
-                row.get::<_, String>(0)
+                Ok((row.get::<_, String>(0)?, row.get(1)?))
             });
-        text.optional()?
-            .map(|text| Ok(Value::Object(object(&text)?)))
+        found
+            .optional()?
+            .map(|(text, seq)| Ok((Value::Object(object(&text)?), seq)))
             .transpose()
     }
 
-    /// The obligation of an agent's latest accepted acknowledgement, and the instant of its run.
+    /// The obligation of an agent's latest accepted acknowledgement, and the place of its run.
     pub fn last_ack(
         &self,
         goal: &GoalId,
         agent: &AgentId,
-    ) -> Result<Option<(ReplanObligationId, Timestamp)>, StoreError> {
-        let sql = "SELECT obligation_id,run_generated_at FROM replan_acks WHERE goal_id=?1 AND agent_id=?2 ORDER BY ack_seq DESC LIMIT 1";
+    ) -> Result<Option<(ReplanObligationId, i64)>, StoreError> {
+        let sql = "SELECT obligation_id,ack_seq FROM replan_acks WHERE goal_id=?1 AND agent_id=?2 ORDER BY ack_seq DESC LIMIT 1";
         let found = self
             .0
             .query_row(sql, params![goal.as_str(), agent.as_str()], |row| {
-                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+                Ok((row.get::<_, String>(0)?, row.get(1)?))
             });
         Ok(found
             .optional()?
-            .and_then(|(id, at)| Some((ReplanObligationId::new(id)?, Timestamp::parse(&at)?))))
+            .and_then(|(id, seq)| Some((ReplanObligationId::new(id)?, seq))))
     }
 
     /// True when an obligation was acknowledged.

@@ -1,5 +1,7 @@
 //! Settlement and refresh: under its own identity, once, and paused sinks that stay paused.
 
+use serde_json::json;
+
 use crate::support::world::{GOAL, World};
 
 fn admitted() -> (World, String) {
@@ -352,4 +354,52 @@ fn a_later_vision_supersedes_a_checkpoint_though_the_clock_went_back() {
     close(&[]).packet();
     write("2026-09-10T10:30:00Z", "two");
     close(&["--vision-unchanged-reason", "same"]).refused("checkpoint_superseded_by_later_vision");
+}
+
+#[test]
+fn an_obligation_follows_the_order_of_runs_though_the_clock_went_back() {
+    let world = World::new();
+    let vision = |state: &str, outcome: &str| {
+        json!({"schema_version": "goal_vision_replan_contract_v0", "state": state,
+            "vision_patch": {"vision_summary": "See the table", "acceptance_summary": "Every row measured twice"},
+            "path_delta": {"schema_version": "goal_path_delta_v0", "outcome": outcome, "prior_assumption": "One pass is enough",
+                "observed_reality": "Two passes differ", "changed": ["the method"], "evidence_refs": ["evidence:rows"]}})
+    };
+    let closed = vision("vision_closed", "continue");
+    world.sandbox.file("closed.json", closed.to_string());
+    world
+        .sandbox
+        .file("open.json", vision("open", "replan").to_string());
+    let head = ["refresh-state", "--goal-id", GOAL, "--agent-id", "lane-a"];
+    let close = || {
+        world
+            .run(&head)
+            .flag(&["--agent-vision-json", "closed.json", "--project", "."])
+    };
+    let obligation = || world.decide(&[])["autonomous_replan_obligation"]["obligation_id"].clone();
+    close().packet();
+    let first = obligation();
+    let id = first.as_str().expect("an obligation");
+    let turn = ["--replan-obligation-id", id, "--turn-instance-id", "turn-1"];
+    world.decide(&turn);
+    let words = [
+        "--classification",
+        "replanned",
+        "--delivery-outcome",
+        "outcome_progress",
+        "--project",
+        ".",
+    ];
+    let replan = [
+        "--autonomous-replan-recorded",
+        "--repair-delta-kind",
+        "goal_vision_patch",
+    ];
+    let vision = ["--agent-vision-json", "open.json", "--settle-turn"];
+    let all = [&head[..], &turn, &words, &replan, &vision].concat();
+    world.run(&all).packet();
+    assert!(obligation().is_null());
+    close().now("2026-08-18T09:00:00Z").packet();
+    let second = obligation();
+    assert!(second.is_string() && second != first, "{second}");
 }

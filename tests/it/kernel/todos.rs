@@ -437,7 +437,11 @@ fn a_monitor_is_put_off_by_nobody_it_is_not_for() {
         "--next-due-at",
         "2026-01-01T00:00:00Z",
     ];
-    for owned in [["--claimed-by", "lane-a"], ["--bound-agent", "lane-a"]] {
+    for owned in [
+        ["--claimed-by", "lane-a"],
+        ["--bound-agent", "lane-a"],
+        ["--exclude-agent", "lane-b"],
+    ] {
         let todo = world.todo(&format!("watch {}", owned[0]), &[&due[..], &owned].concat());
         poll("lane-b", &todo).refused("claim_owner_mismatch");
         assert_eq!(poll("lane-a", &todo).packet()["changed"], true);
