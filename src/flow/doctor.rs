@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::doctor_counts;
 use super::doctor_receipts::{self, Receipts};
+use super::doctor_turns;
 use super::mode::Mode;
 use super::ports::Ports;
 use crate::contract::error::ErrorCode;
@@ -140,6 +141,10 @@ impl Look<'_> {
         self.receipts(&receipts);
         self.counts(&miscounted);
         self.exports(store, &behind);
+        let own = goals
+            .iter()
+            .filter(|goal| registry.source_of(goal).is_none());
+        self.findings.push(doctor_turns::finding(self.ports, own));
     }
 
     /// Every settlement row must have its event, and every settlement event its row.

@@ -8,6 +8,7 @@ pub mod channel_target;
 pub mod doctor;
 mod doctor_counts;
 mod doctor_receipts;
+mod doctor_turns;
 pub mod extension;
 pub mod extension_catalogue;
 pub mod extension_gate;

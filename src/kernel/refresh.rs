@@ -274,7 +274,8 @@ fn check_chain(effect_id: &str, chain: &[Link]) -> Result<(), Refusal> {
             _ => false,
         };
         if !is_sound {
-            let text = "the stored chain of pauses is broken; run `loopx doctor`";
+            let text =
+                "the stored chain of pauses is broken; restore a backup, or start a new Turn";
             return Err(Refusal::new(
                 ErrorCode::ExternalDeliveryHistoryInvalid,
                 text,

@@ -389,3 +389,44 @@ fn counts_that_are_not_those_of_the_todos_are_taken_again_from_them() {
     assert_eq!(status_of(&doctor(&[]), "todo_counts"), "ok");
     assert_eq!(world.outcome().3, "ok");
 }
+
+#[test]
+fn doctor_finds_a_turn_that_could_not_go_on() {
+    let (world, _) = World::with_todo();
+    let host = world.host("fails.sh", "exit 3");
+    let run = || world.turn_with("turn-1", &host, "[\"/bin/true\"]");
+    run().refusal();
+    let sandbox = &world.sandbox;
+    let sound = sandbox.loopx(["doctor"]).packet();
+    assert_eq!(status_of(&sound, "turns"), "ok");
+    let key = world.turn_key();
+    let journal = world.runtime().join("goals").join(GOAL).join("turns");
+    let journal = journal.join(format!("{}.json", &key["sha256:".len()..]));
+    let capture = world.captures().remove(0);
+    for (file, damage, code) in [
+        (&capture, None, "turn_capture_missing"),
+        (&capture, Some("x"), "turn_capture_corrupt"),
+        (&journal, Some("{}"), "journal_inconsistent"),
+    ] {
+        let bytes = fs::read(file).expect("bytes");
+        match damage {
+            None => fs::remove_file(file).expect("removed"),
+            Some(damage) => fs::write(file, damage).expect("changed"),
+        }
+        let looked = sandbox.loopx(["doctor"]).refusal();
+        assert_eq!(status_of(&looked, "turns"), "failed", "{looked}");
+        assert_eq!(looked["error_code"], code);
+        assert!(
+            looked["error"]
+                .as_str()
+                .is_some_and(|text| text.contains(&key))
+        );
+        run().flag(&["--retry-failed-turn"]).refused(code);
+        fs::write(file, bytes).expect("restored");
+        fs::set_permissions(file, fs::Permissions::from_mode(0o600)).expect("a mode");
+        assert_eq!(
+            status_of(&sandbox.loopx(["doctor"]).packet(), "turns"),
+            "ok"
+        );
+    }
+}

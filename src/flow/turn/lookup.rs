@@ -146,7 +146,7 @@ pub(super) fn reopen(
     if plan.turn_key.as_ref() != Some(key) {
         return Err(Refusal::new(
             ErrorCode::TurnKeyMismatch,
-            "the captured decision gives another Turn; run `loopx doctor`",
+            "the captured decision gives another Turn with this host; resume with the host it was started with, or start a new Turn",
         ));
     }
     capture::open_journal(

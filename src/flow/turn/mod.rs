@@ -4,6 +4,7 @@ pub mod asked;
 pub mod capture;
 mod closing;
 pub mod drive;
+pub mod health;
 mod historical;
 pub mod inspect;
 pub mod journal_file;
