@@ -20,7 +20,7 @@ use crate::port::comments::CommentSource;
 use crate::port::events::EventStreams;
 use crate::port::ids::SystemIds;
 use crate::port::source::{SourceAdapter, SourceOpener, SourceRequest};
-use crate::port::tools::{Found, TooOld, Tool, Tools};
+use crate::port::tools::{Found, ProgramAge, TooOld, Tool, Tools};
 use crate::process;
 use crate::provider::lark::{self, Lark, LarkComments, LarkStreams};
 use crate::source::facts_file::FactsFile;
@@ -137,13 +137,13 @@ impl InboxProviders {
 }
 
 impl Channels for InboxProviders {
-    fn open(&self, program: Option<String>, profile: Option<&ProfileName>) -> Result<Chat, TooOld> {
-        let choice = self.choose(program);
-        lark::require(&choice, profile)?;
-        Ok(Chat {
-            channel: Box::new(Lark::new(choice.clone())),
-            reader: Box::new(Lark::new(choice)),
-        })
+    fn open(&self, program: Option<String>) -> Chat {
+        let lark = Lark::new(self.choose(program));
+        Chat {
+            channel: Box::new(lark.clone()),
+            reader: Box::new(lark.clone()),
+            age: Box::new(lark),
+        }
     }
 }
 
@@ -169,9 +169,11 @@ impl Providers for InboxProviders {
         profile: ProfileName,
         cwd: PathBuf,
     ) -> Result<bool, TooOld> {
-        let choice = self.choose(program);
-        lark::require(&choice, Some(&profile))?;
-        Ok(LarkStreams::new(&choice, profile, cwd).probe_bus())
+        let streams = LarkStreams::new(&self.choose(program), profile, cwd);
+        match streams.probe_bus() {
+            true => Ok(true),
+            false => streams.outdated().map_or(Ok(false), Err),
+        }
     }
 
     fn locate(&self, program: &str) -> Option<ProgramChoice> {

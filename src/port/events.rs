@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::contract::channel::ids::ChatId;
 use crate::contract::inbox::live_event::LiveEvent;
 use crate::contract::inbox::stream::{ConsumerEnd, EventKey, SourceState};
+use crate::port::tools::ProgramAge;
 
 /// One running consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,7 +42,7 @@ pub enum StreamSignal {
 pub struct NotStarted;
 
 /// The streams of one collector run.
-pub trait EventStreams {
+pub trait EventStreams: ProgramAge {
     /// Starts a consumer; its process id comes with it.
     fn start(&mut self, spec: &ConsumerSpec<'_>) -> Result<(ConsumerId, u32), NotStarted>;
     /// Waits for the next signal.

@@ -38,7 +38,7 @@ pub enum Found {
     Missing(Need),
 }
 
-/// A program that is there and cannot be used: nothing else was asked of it.
+/// A program that is there and cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TooOld {
     /// Its version; none when it names none.
@@ -79,6 +79,12 @@ impl fmt::Display for TooOld {
 }
 
 impl std::error::Error for TooOld {}
+
+/// Says of a program that failed as an old one does whether it is one.
+pub trait ProgramAge {
+    /// What it lacks. It is asked only when it failed like that and nothing was written before, and once.
+    fn outdated(&self) -> Option<TooOld>;
+}
 
 /// Looks for programs.
 pub trait Tools {

@@ -25,7 +25,7 @@ use crate::flow::inbox::ack::claim;
 use crate::flow::inbox::context::{BoundCollector, BoundInbox, ContextArgs, Desk};
 use crate::flow::inbox::error::InboxError;
 use crate::flow::inbox::page::{DecidedPage, History, PageFault, Span};
-use crate::flow::inbox::ports::Channels;
+use crate::flow::inbox::ports::{Channels, Chat};
 use crate::flow::inbox::progress::{Progress, Step as Progressed};
 use crate::kernel::inbox::gaps;
 use crate::kernel::inbox::history_window::{self, HistoryRequest, OpenWindow, Step, Transition};
@@ -74,10 +74,7 @@ pub fn run(
     let (packet, cursor) = match step {
         Step::Replayed(cursor) => (replayed(&binding.key, &cursor, request.mode), Some(cursor)),
         Step::Read(transition, window) => {
-            let chat = providers.open(
-                Some(collector.config.program.clone()),
-                Some(&binding.profile),
-            )?;
+            let chat = providers.open(Some(collector.config.program.clone()));
             let configured = route.route.as_ref().ok_or(InboxFault::RouteKeyUnknown)?;
             let call = PageCall {
                 binding: &binding,
@@ -92,6 +89,7 @@ pub fn run(
                 page_size: request.page_size,
                 transition,
                 window: &window,
+                provider: &chat,
             };
             call.run(&file, _held.as_ref())?
         }
@@ -202,6 +200,7 @@ struct PageCall<'a> {
     page_size: u32,
     transition: Transition,
     window: &'a OpenWindow,
+    provider: &'a Chat,
 }
 
 type Answer = (Value, Option<HistoryCursor>);
@@ -225,7 +224,10 @@ impl PageCall<'_> {
             .step(Progressed::Page { pages, messages });
         let page = match self.history.read(&store, &span) {
             Ok(page) => page,
-            Err(fault) => return Ok((self.failed(fault)?.packet(), None)),
+            Err(fault) => {
+                self.provider.refuse_old()?;
+                return Ok((self.failed(fault)?.packet(), None));
+            }
         };
         match held {
             Some(held) => self.commit((file, held), (&store, &page)),

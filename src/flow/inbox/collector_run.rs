@@ -1,7 +1,7 @@
 //! `lark-inbox collector-run`: reads the live streams into the inboxes and never calls a dead source healthy.
 //!
-//! 1. configuration, right to run  2. the run lock, before anything is written; a program that is too old ends the run here  3. holes since the last sign of life  4. status  5. consumers
-//!    that an earlier run left are ended  6. loop: start what is due, take one signal, keep the status true  7. every consumer ended and
+//! 1. configuration, right to run  2. the run lock, before anything is written  3. holes since the last sign of life  4. status  5. consumers
+//!    that an earlier run left are ended  6. loop: start what is due, take one signal, keep the status true; a program too old to consume ends the run  7. every consumer ended and
 //!    drained  8. the bus ended, since without a consumer it drops what arrives  9. result
 //!
 //! What arrives is stored by a worker of its own (`backlog`), so nothing the streams say waits for a lookup. Pauses and limits go by monotonic time; the clock is only written (`docs/spec/lark-inbox.md` 8).
@@ -53,7 +53,7 @@ pub fn run(
     let now = desk.now.to_string();
     let _held = state.lock_run(&claim("collector-run", &now))?;
     let program = Some(collector.config.program.clone());
-    let chat = providers.open(program.clone(), Some(&profile))?;
+    let chat = providers.open(program.clone());
     // The file is a report: one that cannot be read stops nobody, and the newest stored event is the sign of life then.
     let seen = state.read_status().unwrap_or_default();
     let damage = Damage::default();

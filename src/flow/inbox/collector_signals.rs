@@ -217,6 +217,12 @@ impl Run<'_> {
         }
         self.refresh_ready();
         self.note_manning();
+        if let Some(old) = self.streams.outdated() {
+            // It would be asked the same again and again.
+            self.health.healthy = false;
+            self.health.code = judged.loss;
+            return Err(old.into());
+        }
         match (judged.status, judged.loss) {
             (StreamStatus::Stopped, _) => self.stopped(),
             (StreamStatus::ConfigurationRemoved, _) => {

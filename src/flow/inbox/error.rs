@@ -21,7 +21,7 @@ pub enum InboxError {
     Unavailable(#[from] Unavailable),
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The provider's program cannot be used; nothing else was asked of it.
+    /// The provider's program is too old for what it was asked; nothing was written.
     #[error(transparent)]
     ProgramTooOld(#[from] TooOld),
     /// The store failed after a write outside.

@@ -85,7 +85,7 @@ fn run(
     if mode == Mode::Preview {
         return Ok((preview(&store, inbox, message_id, command)?, activation));
     }
-    let chat = providers.open(source.program(), Some(profile))?;
+    let chat = providers.open(source.program());
     let now = desk.now.to_string();
     let marked = Marked {
         store: &store,
@@ -100,6 +100,9 @@ fn run(
         MarkCommand::Processing => marked.start(&mut out)?,
         MarkCommand::Complete => marked.finish(&mut out)?,
     };
+    if !status.is_ok() && counts.outcome == ExternalWriteOutcome::None {
+        chat.refuse_old()?;
+    }
     let packet =
         MarkPacket::new(command, true, status, counts).with_export_pending(out.is_pending());
     Ok((packet, activation))

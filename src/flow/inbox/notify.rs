@@ -15,6 +15,8 @@ use crate::contract::channel::body::{ContentFormat, OutboundBody};
 use crate::contract::channel::ids::{MessageId, ProfileName};
 use crate::contract::channel::key::OutboundKey;
 use crate::contract::channel::outbound::LengthRule;
+use crate::contract::channel::outcome::ExternalWriteOutcome;
+use crate::contract::channel::route::ResolvedRoute;
 use crate::contract::extension::{Activation, Permission};
 use crate::contract::inbox::fault::InboxFault;
 use crate::contract::inbox::notification_packet::{
@@ -120,7 +122,22 @@ impl Notice<'_> {
         if self.depth == Depth::Preview {
             return Ok(None);
         }
-        let Chat { channel, reader } = providers.open(program, Some(&route.profile))?;
+        let chat = providers.open(program);
+        let ended = self.ask(&chat, &route, progress)?;
+        if ended.is_some() && progress.outbound.outcome == ExternalWriteOutcome::None {
+            chat.refuse_old()?;
+        }
+        Ok(ended)
+    }
+
+    fn ask(
+        &self,
+        Chat {
+            channel, reader, ..
+        }: &Chat,
+        route: &ResolvedRoute,
+        progress: &mut NotificationProgress,
+    ) -> Ended {
         let profile = match self.verified_reader(reader.as_ref()) {
             Ok(profile) => profile,
             Err(blocker) => return Ok(Some(blocker)),
@@ -133,7 +150,7 @@ impl Notice<'_> {
             encoding: Encoding::Encoded,
             key: &provider_key,
         };
-        let cleared = Cleared::ask(channel.as_ref(), &route, &message, &mut progress.outbound);
+        let cleared = Cleared::ask(channel.as_ref(), route, &message, &mut progress.outbound);
         let cleared = match cleared {
             Ok(cleared) => cleared,
             Err(refusal) => return Ok(Some(blocker_of(refusal))),

@@ -8,11 +8,12 @@ use super::context::{BoundInbox, ContextArgs, Desk, Source};
 use super::delivery::Delivery;
 use super::error::InboxError;
 use super::marks::Marked;
-use super::ports::{Channels, Chat};
+use super::ports::Channels;
 use crate::contract::channel::body::{ContentFormat, OutboundBody};
-use crate::contract::channel::ids::{MessageId, ProfileName};
+use crate::contract::channel::ids::MessageId;
 use crate::contract::channel::key::{OutboundKey, Placement};
 use crate::contract::channel::outbound::LengthRule;
+use crate::contract::channel::outcome::ExternalWriteOutcome;
 use crate::contract::channel::route::ResolvedRoute;
 use crate::contract::extension::{Activation, Permission};
 use crate::contract::inbox::config::PlacementPolicy;
@@ -25,7 +26,6 @@ use crate::contract::inbox::outbound_packet::{
 };
 use crate::kernel::inbox::guidance;
 use crate::port::channel::{Encoding, OutboundMessage};
-use crate::port::tools::TooOld;
 use crate::store::inbox::{AttemptKind, Exporter, Inbox};
 
 /// How far a command goes.
@@ -69,8 +69,7 @@ pub fn send(
         source: None,
         request,
     };
-    let open = |profile: &ProfileName| providers.open(source.program(), Some(profile));
-    Ok((job.run(open)?, activation))
+    Ok((job.run(providers, source.program())?, activation))
 }
 
 /// Runs `reply`.
@@ -96,8 +95,7 @@ pub fn reply(
         source: Some(event.ok_or(InboxFault::SourceNotCaptured)?),
         request,
     };
-    let open = |profile: &ProfileName| providers.open(source.program(), Some(profile));
-    Ok((job.run(open)?, activation))
+    Ok((job.run(providers, source.program())?, activation))
 }
 
 /// Finds the inbox a message without a source is sent through.
@@ -190,7 +188,8 @@ impl Job<'_> {
 
     fn run(
         &self,
-        open: impl FnOnce(&ProfileName) -> Result<Chat, TooOld>,
+        providers: &dyn Channels,
+        program: Option<String>,
     ) -> Result<OutboundPacket, InboxError> {
         let mut progress = self.written.progress;
         let Some(route) = resolved(self.inbox) else {
@@ -208,7 +207,7 @@ impl Job<'_> {
         if self.request.depth == Depth::Preview {
             return Ok(packet(progress, None));
         }
-        let chat = open(&route.profile)?;
+        let chat = providers.open(program);
         let provider_key = key.provider_key();
         let message = OutboundMessage {
             source: source.filter(|_| placement == Placement::SourceThread),
@@ -220,7 +219,10 @@ impl Job<'_> {
             .and_then(|cleared| cleared.preview(&mut progress).map(|()| cleared));
         let cleared = match cleared {
             Ok(cleared) => cleared,
-            Err(refusal) => return Ok(packet(progress, Some(refusal.blocker()))),
+            Err(refusal) => {
+                chat.refuse_old()?;
+                return Ok(packet(progress, Some(refusal.blocker())));
+            }
         };
         progress.review_required = guidance.as_ref().is_some_and(Guidance::holds_back);
         if progress.review_required || self.request.depth == Depth::Preflight {
@@ -229,6 +231,9 @@ impl Job<'_> {
         let mut out = Exporter::default();
         let blocker = self.deliver((&cleared, &key), &mut progress, &mut out)?;
         progress.export_pending = out.is_pending();
+        if blocker.is_some() && progress.outcome == ExternalWriteOutcome::None {
+            chat.refuse_old()?;
+        }
         Ok(packet(progress, blocker))
     }
 

@@ -7,7 +7,7 @@ use crate::contract::inbox::comment::CommentConfig;
 use crate::port::channel::{ChannelProvider, ChannelReader, ProgramChoice};
 use crate::port::comments::CommentSource;
 use crate::port::events::EventStreams;
-use crate::port::tools::TooOld;
+use crate::port::tools::{ProgramAge, TooOld};
 
 /// The chat provider of one command.
 pub struct Chat {
@@ -15,13 +15,21 @@ pub struct Chat {
     pub channel: Box<dyn ChannelProvider>,
     /// A person's own view of chats behind the same program.
     pub reader: Box<dyn ChannelReader>,
+    /// Whether that program is too old.
+    pub age: Box<dyn ProgramAge>,
+}
+
+impl Chat {
+    /// Refuses to answer with the failure of a program that is too old for what it was asked.
+    pub(super) fn refuse_old(&self) -> Result<(), TooOld> {
+        self.age.outdated().map_or(Ok(()), Err)
+    }
 }
 
 /// Opens the chat provider of a command.
 pub trait Channels {
-    /// Opens the provider behind the configured program, or the usual one. A program that is there and too old is refused here, before
-    /// it is asked anything else, under the profile of the calls that follow; whether one is there at all, the first of them says.
-    fn open(&self, program: Option<String>, profile: Option<&ProfileName>) -> Result<Chat, TooOld>;
+    /// Opens the provider behind the configured program, or the usual one; nothing is started yet.
+    fn open(&self, program: Option<String>) -> Chat;
 }
 
 /// Makes the providers of a collector and of documents too.

@@ -127,15 +127,13 @@ impl TurnStart<'_> {
             }
         };
         let program = Some(self.collector.config.program.clone());
-        let profile = self.collector.profile.as_ref().map(|bound| &bound.profile);
-        let Ok(chat) = self.ports.inbox.open(program, profile) else {
-            counts.fault = Some(SyncFault::ProgramTooOld);
-            self.count_pending(&mut counts);
-            return counts;
-        };
-        let channel = chat.channel;
+        let chat = self.ports.inbox.open(program);
+        let channel = &chat.channel;
         let mut out = Exporter::default();
         self.read_routes(channel.as_ref(), (&mut counts, &mut out));
+        if counts.fault.is_some() && chat.refuse_old().is_err() {
+            counts.fault = Some(SyncFault::ProgramTooOld);
+        }
         self.count_pending(&mut counts);
         if self.desk.require(&[Permission::ReplySend]).is_ok() && counts.synced > 0 {
             let now = self.desk.now.to_string();

@@ -1,12 +1,13 @@
 //! The provider as a channel: which call answers which question.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
 use super::call::{Answer, Deadline, Program, not_started};
 use super::failure::unreadable;
-use super::{argv, read};
+use super::oddity::Oddity;
+use super::{argv, read, version};
 use crate::contract::channel::ids::{AppId, MarkId, MessageId, Opaque, ProfileName};
 use crate::contract::channel::mention::MemberIdKind;
 use crate::contract::channel::observed::{MarkPage, Members, Observed, Page, SentWords};
@@ -15,15 +16,17 @@ use crate::port::channel::{
     ChannelProvider, ChannelReader, HistoryRead, OutboundMessage, ProgramChoice, ProviderError,
     SearchRead, VerifyRefusal,
 };
+use crate::port::tools::{ProgramAge, TooOld};
 
 /// How often a verification that may pass later is asked.
 const VERIFY_TRIES: usize = 3;
 
-/// The provider client of one command.
-#[derive(Debug)]
+/// The provider client of one command; its copies share what they found and saw.
+#[derive(Clone, Debug)]
 pub(crate) struct Lark {
     choice: ProgramChoice,
-    program: OnceLock<Option<Program>>,
+    program: Arc<OnceLock<Option<Program>>>,
+    oddity: Arc<Oddity>,
 }
 
 impl Lark {
@@ -31,7 +34,8 @@ impl Lark {
     pub(crate) fn new(choice: ProgramChoice) -> Self {
         Self {
             choice,
-            program: OnceLock::new(),
+            program: Arc::default(),
+            oddity: Arc::default(),
         }
     }
 
@@ -41,13 +45,19 @@ impl Lark {
         found.as_ref().ok_or_else(not_started)
     }
 
-    pub(super) fn call(
+    fn call(
         &self,
         profile: &ProfileName,
         tail: &[String],
         deadline: Deadline,
     ) -> Result<Answer, ProviderError> {
         self.program()?.call(Some(profile), tail, deadline)
+    }
+
+    /// Calls a command whose answer has no envelope.
+    fn bare(&self, profile: &ProfileName, tail: &[String]) -> Result<Value, ProviderError> {
+        let answer = self.call(profile, tail, Deadline::Usual);
+        self.oddity.look(profile, answer.and_then(Answer::bare))
     }
 
     fn envelope(&self, profile: &ProfileName, tail: &[String]) -> Result<Value, ProviderError> {
@@ -61,14 +71,15 @@ impl Lark {
         tail: &[String],
         deadline: Deadline,
     ) -> Result<Value, ProviderError> {
-        read::under("bot", self.call(profile, tail, deadline)?.envelope()?)
+        let answer = self.call(profile, tail, deadline);
+        let shown = self.oddity.look(profile, answer.and_then(Answer::envelope));
+        read::under("bot", shown?)
     }
 
     fn verify_sender(&self, route: &ResolvedRoute) -> Result<(), VerifyRefusal> {
         for _ in 0..VERIFY_TRIES {
-            let answer = self.call(&route.profile, &argv::auth_status(), Deadline::Usual);
-            let value = answer
-                .and_then(Answer::bare)
+            let value = self
+                .bare(&route.profile, &argv::auth_status())
                 .map_err(|error| VerifyRefusal::SenderIdentity(Some(error.kind)))?;
             let bot = read::bot_status(&value);
             if bot.may_be_retried {
@@ -117,7 +128,7 @@ impl ChannelProvider for Lark {
     ) -> Result<Vec<SentWords>, ProviderError> {
         let route = route.route();
         let tail = argv::send(&route.chat, message, &["--dry-run"]);
-        let value = self.call(&route.profile, &tail, Deadline::Usual)?.bare()?;
+        let value = self.bare(&route.profile, &tail)?;
         Ok(read::previewed(&read::under("bot", value)?))
     }
 
@@ -127,7 +138,9 @@ impl ChannelProvider for Lark {
         message: &OutboundMessage<'_>,
     ) -> Result<MessageId, ProviderError> {
         let route = route.route();
-        read::sent_message(&self.envelope(&route.profile, &argv::send(&route.chat, message, &[]))?)
+        let sent = self.envelope(&route.profile, &argv::send(&route.chat, message, &[]));
+        self.oddity
+            .acted(sent.and_then(|sent| read::sent_message(&sent)))
     }
 
     fn read_back(
@@ -168,7 +181,9 @@ impl ChannelProvider for Lark {
         id: &MessageId,
         emoji: &str,
     ) -> Result<MarkId, ProviderError> {
-        read::mark_id(&self.envelope_of(profile, &argv::add_mark(id, emoji), Deadline::Mark)?)
+        let added = self.envelope_of(profile, &argv::add_mark(id, emoji), Deadline::Mark);
+        self.oddity
+            .acted(added.and_then(|added| read::mark_id(&added)))
     }
 
     fn remove_mark(
@@ -177,8 +192,8 @@ impl ChannelProvider for Lark {
         id: &MessageId,
         mark: &MarkId,
     ) -> Result<(), ProviderError> {
-        self.envelope_of(profile, &argv::remove_mark(id, mark), Deadline::Mark)
-            .map(drop)
+        let removed = self.envelope_of(profile, &argv::remove_mark(id, mark), Deadline::Mark);
+        self.oddity.acted(removed.map(drop))
     }
 
     fn marks(
@@ -192,21 +207,28 @@ impl ChannelProvider for Lark {
     }
 
     fn own_app(&self, profile: &ProfileName) -> Result<AppId, ProviderError> {
-        let value = self
-            .call(profile, &argv::whoami(), Deadline::Usual)?
-            .bare()?;
+        let value = self.bare(profile, &argv::whoami())?;
         read::app_id(&value).ok_or_else(unreadable)
     }
 }
 
 impl ChannelReader for Lark {
     fn is_signed_in(&self, profile: &ProfileName) -> Result<bool, ProviderError> {
-        let answer = self.call(profile, &argv::auth_status(), Deadline::Usual)?;
-        Ok(read::is_user_ready(&answer.bare()?))
+        Ok(read::is_user_ready(
+            &self.bare(profile, &argv::auth_status())?,
+        ))
     }
 
     fn search(&self, profile: &ProfileName, read: &SearchRead<'_>) -> Result<Page, ProviderError> {
-        let answer = self.call(profile, &argv::search(read), Deadline::Usual)?;
-        read::page(&read::under("user", answer.envelope()?)?, read.token)
+        let answer = self.call(profile, &argv::search(read), Deadline::Usual);
+        let shown = self.oddity.look(profile, answer.and_then(Answer::envelope));
+        read::page(&read::under("user", shown?)?, read.token)
+    }
+}
+
+impl ProgramAge for Lark {
+    fn outdated(&self) -> Option<TooOld> {
+        let profile = self.oddity.take()?;
+        version::outdated(self.program().ok()?, &profile)
     }
 }

@@ -12,13 +12,15 @@ use serde_json::Value;
 
 use super::call::{Deadline, Program};
 use super::failure::ErrorObject;
-use super::{click, live};
+use super::oddity::Oddity;
+use super::{click, live, version};
 use crate::contract::channel::ids::{ChatId, ProfileName};
 use crate::contract::inbox::live_event::LiveEvent;
 use crate::contract::inbox::stream::{ConsumerEnd, EndReason, EventKey, SourceState, StreamCode};
 use crate::contract::json;
 use crate::port::channel::ProgramChoice;
 use crate::port::events::{ConsumerId, ConsumerSpec, EventStreams, NotStarted, StreamSignal};
+use crate::port::tools::{ProgramAge, TooOld};
 use crate::process::{self, Ending, Stopwatch, StreamEvent, StreamItem, Streaming};
 
 /// How long a left consumer may take to end.
@@ -45,6 +47,7 @@ pub(crate) struct LarkStreams {
     items: Receiver<StreamItem<Tag>>,
     consumers: BTreeMap<ConsumerId, Consumer>,
     next_id: u32,
+    oddity: Oddity,
 }
 
 struct Consumer {
@@ -66,6 +69,7 @@ impl LarkStreams {
             items,
             consumers: BTreeMap::new(),
             next_id: 0,
+            oddity: Oddity::default(),
         }
     }
 
@@ -105,6 +109,9 @@ impl LarkStreams {
             }
             StreamEvent::Ended(ending) => {
                 let consumer = self.consumers.remove(&id)?;
+                if consumer.reader.is_not_understood(ending) {
+                    self.oddity.note(&self.profile);
+                }
                 Some(StreamSignal::Ended(id, consumer.reader.end(ending)))
             }
         }
@@ -201,7 +208,15 @@ impl EventStreams for LarkStreams {
 
     fn probe_bus(&self) -> bool {
         let answer = self.bus(&["event", "status", "--json", "--fail-on-orphan"]);
-        answer.is_some_and(|answer| answer.ending == Ending::Exit(0))
+        let shown = answer.map(super::call::Answer::success);
+        shown.is_some_and(|shown| self.oddity.look(&self.profile, shown).is_ok())
+    }
+}
+
+impl ProgramAge for LarkStreams {
+    fn outdated(&self) -> Option<TooOld> {
+        let profile = self.oddity.take()?;
+        version::outdated(self.program.as_ref()?, &profile)
     }
 }
 
@@ -275,6 +290,7 @@ enum Said {
 /// The lines of one consumer, as far as its end needs them.
 #[derive(Debug, Default)]
 struct Diagnostics {
+    was_ready: bool,
     is_consuming: bool,
     remote_connections: u64,
     reason: Option<EndReason>,
@@ -284,6 +300,7 @@ struct Diagnostics {
 impl Diagnostics {
     fn line(&mut self, line: &str) -> Option<Said> {
         if line.starts_with("[event] ready ") {
+            self.was_ready = true;
             return Some(Said::Ready);
         }
         if let Some(event) = line.strip_prefix("[event] ") {
@@ -328,6 +345,14 @@ impl Diagnostics {
             reason: self.reason,
             refusal: self.refusal(),
         }
+    }
+
+    /// Tells whether a consumer ended because its command line was not understood.
+    fn is_not_understood(&self, ending: Ending) -> bool {
+        ending == Ending::Exit(2)
+            && !self.was_ready
+            && !self.is_consuming
+            && self.refusal() == StreamCode::StreamNotReady
     }
 
     /// What the error object of a consumer that never was ready means; free text never decides.

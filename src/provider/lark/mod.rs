@@ -8,6 +8,7 @@ mod comment;
 mod events;
 mod failure;
 mod live;
+mod oddity;
 mod program;
 mod read;
 #[cfg(test)]
@@ -20,4 +21,4 @@ pub(crate) use comment::LarkComments;
 pub(crate) use events::LarkStreams;
 pub(crate) use program::find as find_program;
 pub(crate) use scopes::recommended as recommended_scopes;
-pub(crate) use version::{is_compatible, located, require};
+pub(crate) use version::{is_compatible, located};

@@ -12,13 +12,11 @@ pub(crate) fn located(program: &str) -> Option<ProgramChoice> {
     find(program)?.found()
 }
 
-/// Refuses a program that is there and too old. One that is not there, or whose answer does not come, is left to the call that follows:
-/// that one has a code for it, and asks before it writes.
-pub(crate) fn require(choice: &ProgramChoice, profile: Option<&ProfileName>) -> Result<(), TooOld> {
-    match Program::find(choice).and_then(|program| judged(&program, profile)) {
-        Some(Some(old)) => Err(old),
-        Some(None) | None => Ok(()),
-    }
+/// Says what a program lacks that failed like an old one. One that names no version is not called old.
+pub(super) fn outdated(program: &Program, profile: &ProfileName) -> Option<TooOld> {
+    judged(program, Some(profile))
+        .flatten()
+        .filter(|old| old.version.is_some())
 }
 
 /// Says whether the program is new enough and can consume events.

@@ -72,6 +72,11 @@ pub(crate) fn apply(
         ),
         // The platform took it and said nothing about it.
         "no_data" => no_data(&run(state, call), call),
+        // A word or flag that this version does not know.
+        "usage" => Answer::failed(
+            &Failure::local("validation", "invalid_argument", 2),
+            identity,
+        ),
         "old" => Answer::text("lark-cli version 1.0.68\n"),
         "garbage" => Answer::text("<not json>"),
         "empty" => Answer::text(""),

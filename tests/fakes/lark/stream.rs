@@ -217,6 +217,7 @@ fn refuse(refusal: &serde_json::Map<String, Value>) -> ExitCode {
         Some("authorization") => Failure::missing_scopes(&["im:message.p2p_msg:readonly"]),
         Some("config") => Failure::code(20_002),
         Some("internal") => Failure::local("internal", "unknown", 5),
+        Some("usage") => Failure::local("validation", "invalid_argument", 2),
         _ => Failure::local("validation", "failed_precondition", 2),
     };
     Answer::failed(&failure, "bot").print()

@@ -1,22 +1,26 @@
-//! A program that is there and too old is refused by every command that needs it, in one way and before it is asked anything else
-//! (docs/spec/lark-cli.md 7).
-
-use std::path::PathBuf;
+//! Nobody asks a program that works for its version; one that fails as an old one does is asked once and named (docs/spec/lark-cli.md 7).
 
 use serde_json::{Value, json};
 
-use super::collector::CONFIG;
+use super::collector::{CONFIG, collect, live, script};
 use super::desk::{Desk, holds};
+use super::notify;
+use super::turn_start::Wake;
 use crate::support::Run;
 use crate::support::lark::{CHAT, Lark, PROFILE};
 
+/// An old program that does not know what it is asked.
 fn outdated(lark: &Lark) {
-    lark.faults(json!([{"on": "version", "do": "old"}]));
+    lark.faults(json!([{"on": "version", "do": "old"}, {"on": "*", "do": "usage"}]));
+    lark.edit(|state| {
+        state["streams"] = json!({"im.message.receive_v1":
+            {"refuse": {"kind": "usage"}}});
+    });
 }
 
-/// The one refusal: what was found and what is needed, and nothing was asked or changed.
+/// The one refusal: what was found and what is needed, nothing was changed, and the version was asked once.
 fn refused(lark: &Lark, what: &str, run: Run<'_>) {
-    let before = tree(lark);
+    let before = lark.count("version");
     let (exit, packet) = Lark::packet(run, &[]);
     assert_eq!(exit, Some(1), "{what}: {packet}");
     holds(
@@ -26,43 +30,45 @@ fn refused(lark: &Lark, what: &str, run: Run<'_>) {
             "dependency": {"program": "lark-cli", "found_version": "1.0.68", "needed_version": "1.0.69"},
             "external_write_outcome": "none"}),
     );
-    assert_eq!(others(lark), Vec::<String>::new(), "{what}");
     assert!(lark.sent().is_empty(), "{what}");
-    assert_eq!(tree(lark), before, "{what} leaves no trace");
+    assert_eq!(lark.count("version"), before + 1, "{what}");
 }
 
-/// Every file but those of the stand-in.
-fn tree(lark: &Lark) -> Vec<(PathBuf, Vec<u8>)> {
-    let mut files = lark.sandbox.tree();
-    files.retain(|(path, _)| !path.starts_with(lark.state_folder()));
-    files
-}
-
-/// What was called beside the version.
-fn others(lark: &Lark) -> Vec<String> {
-    let calls = lark.calls().into_iter();
-    calls
-        .map(|call| call["command"].as_str().expect("a name").to_owned())
-        .filter(|command| command != "version")
-        .collect()
-}
+const PAGE: [&str; 5] = [
+    "history-catch-up",
+    "--route-key",
+    "alpha",
+    "--start",
+    "2026-09-10T00:00:00Z",
+];
+const SEND: [&str; 4] = ["send", "--text", "words", "--execute"];
+const REPLY: [&str; 6] = [
+    "reply",
+    "--message-id",
+    "om_zqpa",
+    "--text",
+    "x",
+    "--execute",
+];
+const NOTIFY: [&str; 8] = [
+    "notify-reviewer",
+    "--pull-request-url",
+    "https://git.example/team/repo/pull/7",
+    "--text",
+    "<at open_id=\"ou_zqpbob\">Bob</at> please",
+    "--reader-profile",
+    PROFILE,
+    "--execute",
+];
 
 #[test]
-fn every_command_on_messages_refuses_a_program_below_the_floor_before_its_first_call() {
+fn every_command_on_messages_names_a_program_below_the_floor_and_works_after_the_update() {
     let desk = Desk::with_message();
     outdated(&desk.lark);
-    let mention = "<at open_id=\"ou_zqpbob\">Bob</at> please";
     let rows: [&[&str]; 7] = [
-        &["send", "--text", "words", "--execute"],
+        &SEND,
         &["send", "--text", "words", "--provider-preflight"],
-        &[
-            "reply",
-            "--message-id",
-            "om_zqpa",
-            "--text",
-            "x",
-            "--execute",
-        ],
+        &REPLY,
         &[
             "reply",
             "--message-id",
@@ -71,18 +77,9 @@ fn every_command_on_messages_refuses_a_program_below_the_floor_before_its_first_
             "x",
             "--provider-preflight",
         ],
-        &[
-            "notify-reviewer",
-            "--pull-request-url",
-            "https://git.example/team/repo/pull/7",
-            "--text",
-            mention,
-            "--reader-profile",
-            PROFILE,
-            "--execute",
-        ],
+        &NOTIFY,
         &["processing", "--message-id", "om_zqpa", "--execute"],
-        &["reaction-complete", "--message-id", "om_zqpa", "--execute"],
+        &["processing", "--message-id", "om_zqpa", "--execute"],
     ];
     for words in rows {
         refused(
@@ -91,85 +88,132 @@ fn every_command_on_messages_refuses_a_program_below_the_floor_before_its_first_
             desk.lark.inbox(words, &desk.config),
         );
     }
+    desk.lark.faults(json!([]));
+    holds(&desk.mark("processing"), &json!({"status": "processing"}));
+    outdated(&desk.lark);
+    let complete = ["reaction-complete", "--message-id", "om_zqpa", "--execute"];
+    refused(
+        &desk.lark,
+        "the mark is still there",
+        desk.lark.inbox(&complete, &desk.config),
+    );
+    desk.lark.faults(json!([]));
+    holds(
+        &desk.mark("reaction-complete"),
+        &json!({"status": "completed"}),
+    );
+    holds(&desk.act(&SEND), &json!({"status": "sent_verified"}));
 }
 
 #[test]
-fn history_and_the_collector_refuse_a_program_below_the_floor_before_their_first_call() {
+fn history_the_collector_and_a_wake_name_a_program_below_the_floor() {
     let lark = Lark::new();
     lark.collector(&[("alpha", CHAT)], json!({}));
     outdated(&lark);
-    let start = ["--route-key", "alpha", "--start", "2026-09-10T00:00:00Z"];
-    let page = [&["history-catch-up"][..], &start].concat();
-    refused(&lark, "a page in preview", lark.inbox(&page, CONFIG));
-    let page = [&page[..], &["--execute"]].concat();
-    let (_, packet) = Lark::packet(lark.inbox(&page, CONFIG), &[]);
-    holds(
-        &packet,
-        &json!({"ok": false, "error_code": "dependency_incompatible"}),
-    );
+    refused(&lark, "a page in preview", lark.inbox(&PAGE, CONFIG));
+    let executed = [&PAGE[..], &["--execute"]].concat();
+    refused(&lark, "a page", lark.inbox(&executed, CONFIG));
     let run = ["collector-run", "--lark-cli-executable", "lark-cli"];
-    let (exit, packet) = Lark::packet(lark.inbox(&run, CONFIG), &[]);
-    assert_eq!(exit, Some(1));
-    holds(
-        &packet,
-        &json!({"ok": false, "error_code": "dependency_incompatible", "external_write_outcome": "none"}),
-    );
-    assert_eq!(others(&lark), Vec::<String>::new());
-    let (exit, seen) = Lark::packet(
-        lark.inbox(&["collector-status", "--probe-event-bus"], CONFIG),
-        &[],
-    );
+    refused(&lark, "a run", lark.inbox(&run, CONFIG));
+    let asked = lark.count("version");
+    let words = ["collector-status", "--probe-event-bus"];
+    let (exit, seen) = Lark::packet(lark.inbox(&words, CONFIG), &[]);
     assert_eq!(exit, Some(0), "a status is shown in any case");
     holds(
         &seen,
         &json!({"ok": true, "status": "attention_required", "event_bus_healthy": false,
             "dependency": {"program": "lark-cli", "found_version": "1.0.68", "needed_version": "1.0.69"}}),
     );
-    assert_eq!(others(&lark), Vec::<String>::new());
+    assert_eq!(lark.count("version"), asked + 1);
+    let wake = Wake::synced(&[("alpha", CHAT)]);
+    outdated(&wake.lark);
+    let synced = wake.sync("2026-09-10T00:00:00Z");
+    assert_eq!(synced["error_code"], "dependency_incompatible", "{synced}");
+    assert_eq!(wake.lark.count("version"), 1);
 }
 
 #[test]
-fn a_preview_that_asks_nobody_does_not_ask_for_the_version_either() {
+fn a_program_that_works_is_never_asked_for_its_version() {
     let desk = Desk::with_message();
-    outdated(&desk.lark);
-    let rows: [&[&str]; 4] = [
-        &["send", "--text", "words"],
-        &["reply", "--message-id", "om_zqpa", "--text", "x"],
-        &["processing", "--message-id", "om_zqpa"],
-        &["reaction-complete", "--message-id", "om_zqpa"],
-    ];
-    for words in rows {
-        holds(&desk.act(words), &json!({"ok": true}));
-    }
+    desk.lark.faults(json!([{"on": "version", "do": "old"}]));
+    holds(&desk.mark("processing"), &json!({"status": "processing"}));
+    holds(&desk.act(&SEND), &json!({"status": "sent_verified"}));
+    holds(&desk.act(&REPLY), &json!({"status": "sent_verified"}));
+    holds(
+        &desk.mark("reaction-complete"),
+        &json!({"status": "already_complete"}),
+    );
+    assert_eq!(desk.lark.count("version"), 0);
+    let desk = notify::desk();
+    desk.lark.faults(json!([{"on": "version", "do": "old"}]));
+    holds(&notify::notify(&desk), &json!({"status": "sent_verified"}));
+    assert_eq!(desk.lark.count("version"), 0);
     let lark = Lark::new();
     lark.collector(&[("alpha", CHAT)], json!({}));
-    outdated(&lark);
-    for words in [&["collector-plan"][..], &["collector-status"]] {
-        holds(
-            &Lark::packet(lark.inbox(words, CONFIG), &[]).1,
-            &json!({"ok": true}),
-        );
-    }
-    assert!(desk.lark.calls().is_empty() && lark.calls().is_empty());
+    lark.faults(json!([{"on": "version", "do": "old"}]));
+    let executed = [&PAGE[..], &["--execute"]].concat();
+    holds(
+        &Lark::packet(lark.inbox(&executed, CONFIG), &[]).1,
+        &json!({"ok": true}),
+    );
+    script(
+        &lark,
+        json!({"events": [live("om_zqpa0", CHAT)], "end": {"reason": "timeout"}}),
+    );
+    assert_eq!(collect(&lark)["captured_count"], 1);
+    let words = ["collector-status", "--probe-event-bus"];
+    let seen = Lark::packet(lark.inbox(&words, CONFIG), &[]).1;
+    assert_eq!(seen.get("dependency"), None);
+    assert_eq!(lark.count("version"), 0);
+    let wake = Wake::synced(&[("alpha", CHAT)]);
+    wake.lark.faults(json!([{"on": "version", "do": "old"}]));
+    let synced = wake.sync("2026-09-10T00:00:00Z");
+    assert_eq!(synced["error_code"], Value::Null, "{synced}");
+    assert_eq!(wake.lark.count("version"), 0);
 }
 
-/// The call that follows has a code for a program whose answer does not come; a version nobody can read is no new enough one.
+/// What the provider refuses says nothing about the program, and a program that is new enough keeps its answer.
 #[test]
-fn a_version_that_is_not_told_leaves_it_to_the_call_and_one_that_is_no_number_is_refused() {
+fn another_failure_or_a_program_that_is_new_enough_keeps_its_own_answer() {
     let desk = Desk::new();
+    let old = json!({"on": "version", "do": "old"});
     desk.lark
-        .faults(json!([{"on": "version", "do": "network"}]));
+        .faults(json!([old, {"on": "im +chat-members-list", "do": "network"}]));
+    let refused = desk.send("<at open_id=\"ou_zqpbob\">Bob</at> words");
+    assert_ne!(refused["error_code"], "dependency_incompatible");
+    assert_eq!(desk.lark.count("version"), 0, "{refused}");
+    for version in [
+        json!({"on": "version", "do": "as_it_is"}),
+        json!({"on": "version", "do": "garbage"}),
+    ] {
+        let asked = desk.lark.count("version");
+        desk.lark
+            .faults(json!([version, {"on": "auth status", "do": "usage"}]));
+        holds(
+            &desk.send("words"),
+            &json!({"ok": false, "blocker": "lark_outbound_message_sender_identity_mismatch"}),
+        );
+        assert_eq!(desk.lark.count("version"), asked + 1);
+    }
+}
+
+/// After a write whose end nobody knows that is the answer, whatever the program is.
+#[test]
+fn nobody_asks_for_the_version_after_a_write() {
+    let desk = Desk::new();
+    let old = json!({"on": "version", "do": "old"});
+    desk.lark
+        .faults(json!([old, {"on": "im +messages-mget", "do": "usage"}]));
     holds(
         &desk.send("words"),
-        &json!({"ok": true, "status": "sent_verified"}),
+        &json!({"ok": false, "status": "sent_unverified", "external_write_outcome": "performed"}),
     );
     desk.lark
-        .faults(json!([{"on": "version", "do": "garbage"}]));
-    let packet = desk.send("other words");
+        .faults(json!([old, {"on": "im +messages-send", "dry_run": false, "do": "garbage"}]));
+    let packet: Value = desk.send("other words");
     holds(
         &packet,
-        &json!({"ok": false, "error_code": "dependency_incompatible"}),
+        &json!({"ok": false, "external_write_outcome": "unknown"}),
     );
-    assert_eq!(packet["dependency"]["found_version"], Value::Null);
-    assert_eq!(desk.sends(), 1, "the first words alone");
+    assert_eq!(desk.lark.count("version"), 0);
 }

@@ -9,7 +9,7 @@ const READER: &str = "zqp-reader";
 const ADDRESS: &str = "https://git.example/team/repo/pull/7";
 const TEXT: &str = "<at open_id=\"ou_zqpbob\">Bob</at> please review";
 
-fn desk() -> Desk {
+pub(super) fn desk() -> Desk {
     let desk = Desk::new();
     desk.lark.edit(|state| {
         let app = json!({"app_id": "cli_zqpreader", "app_name": "Zqp Reader", "open_id": "ou_zqpreaderbot", "user": {"open_id": "ou_zqpperson"}});
@@ -25,7 +25,7 @@ fn words<'a>(more: &[&'a str]) -> Vec<&'a str> {
     words
 }
 
-fn notify(desk: &Desk) -> Value {
+pub(super) fn notify(desk: &Desk) -> Value {
     desk.act(&words(&["--execute"]))
 }
 

@@ -16,7 +16,7 @@ use loopx::port::channel::{
     ChannelProvider, ChannelReader, HistoryRead, OutboundMessage, ProviderError, ProviderErrorKind,
     SearchRead, VerifyRefusal,
 };
-use loopx::port::tools::TooOld;
+use loopx::port::tools::{ProgramAge, TooOld};
 use serde_json::json;
 
 /// What the provider does wrong, once.
@@ -61,11 +61,18 @@ impl Memory {
 }
 
 impl Channels for Memory {
-    fn open(&self, _: Option<String>, _: Option<&ProfileName>) -> Result<Chat, TooOld> {
-        Ok(Chat {
+    fn open(&self, _: Option<String>) -> Chat {
+        Chat {
             channel: Box::new(self.clone()),
             reader: Box::new(self.clone()),
-        })
+            age: Box::new(self.clone()),
+        }
+    }
+}
+
+impl ProgramAge for Memory {
+    fn outdated(&self) -> Option<TooOld> {
+        None
     }
 }
 

@@ -19,7 +19,7 @@ use loopx::port::channel::{ProgramChoice, ProviderError, ProviderErrorKind};
 use loopx::port::clock::Clock;
 use loopx::port::comments::{CardPage, CommentRights, CommentSource, ReplyPage, RightsFault};
 use loopx::port::events::{ConsumerId, ConsumerSpec, EventStreams, NotStarted, StreamSignal};
-use loopx::port::tools::TooOld;
+use loopx::port::tools::{ProgramAge, TooOld};
 use serde_json::{Value, json};
 
 use super::memory::{self, Memory, message};
@@ -30,6 +30,12 @@ struct Once {
     said: Vec<LiveEvent>,
     signals: VecDeque<StreamSignal>,
     elapsed: Duration,
+}
+
+impl ProgramAge for Once {
+    fn outdated(&self) -> Option<TooOld> {
+        None
+    }
 }
 
 impl EventStreams for Once {
