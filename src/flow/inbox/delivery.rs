@@ -84,7 +84,7 @@ impl Delivery<'_> {
                 return Ok(self.read_back(id, progress));
             }
             Some(attempt) if self.is_old(attempt) => {
-                match pending::find(self.cleared, attempt.attempted_at) {
+                match pending::find(self.cleared, (attempt.attempted_at, self.now)) {
                     Found::Message(id) => Ok(id),
                     Found::Nothing => self.send(None, progress)?,
                     Found::Unknown => {

@@ -8,6 +8,7 @@ use crate::contract::channel::observed::{Observed, Page};
 use crate::contract::time::Timestamp;
 use crate::flow::inbox::clearance::Cleared;
 use crate::kernel::channel::readback;
+use crate::kernel::inbox::gaps;
 use crate::port::channel::{HistoryRead, ProviderError, ProviderErrorKind};
 
 /// The most pages of one search.
@@ -24,17 +25,26 @@ pub(super) enum Found {
     Unknown,
 }
 
-/// Looks for the message of an old attempt.
-pub(super) fn find(cleared: &Cleared<'_>, attempted_at: Timestamp) -> Found {
-    let Some(earliest) = attempted_at.plus_seconds(-TOLERANCE_SECONDS) else {
+/// Looks for the message of an old attempt. One that was recorded by a clock that was ahead says nothing about when it was sent: a thread
+/// is read from its begin, and what a chat shows since yesterday may be the message but proves no absence.
+pub(super) fn find(cleared: &Cleared<'_>, (attempted_at, now): (Timestamp, Timestamp)) -> Found {
+    let is_ahead = now < attempted_at;
+    let earliest = match is_ahead {
+        true => Some(gaps::unproved(now)),
+        false => attempted_at.plus_seconds(-TOLERANCE_SECONDS),
+    };
+    let Some(earliest) = earliest else {
         return Found::Unknown;
     };
-    Found::of(Search::new(cleared, Some(earliest)).and_then(
-        |search| match cleared.message.source {
-            None => search.in_chat(earliest),
-            Some(source) => search.in_thread(source),
-        },
-    ))
+    let bound = Some(earliest).filter(|_| !is_ahead);
+    let searched = Search::new(cleared, bound).and_then(|search| match cleared.message.source {
+        None => search.in_chat(earliest),
+        Some(source) => search.in_thread(source),
+    });
+    match Found::of(searched) {
+        Found::Nothing if is_ahead && cleared.message.source.is_none() => Found::Unknown,
+        found => found,
+    }
 }
 
 /// Looks for the message of a chat's root in pages that somebody else reads, whenever it was sent.

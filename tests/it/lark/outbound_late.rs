@@ -50,6 +50,34 @@ fn after_the_hour_an_open_send_is_looked_for_in_the_chat() {
     }
 }
 
+#[test]
+fn an_open_send_of_a_clock_that_was_ahead_is_looked_for_and_never_sent_again_on_silence() {
+    let words = ["send", "--text", "plain words", "--execute"];
+    for (fault, found) in [("lose_answer", true), ("network", false)] {
+        let desk = Desk::new();
+        desk.lark
+            .edit(|state| state["clock_offset"] = json!(offset()));
+        desk.lark.faults(real_send(json!({"do": fault})));
+        let ahead = desk.lark.inbox(&words, &desk.config);
+        holds(
+            &Lark::packet(ahead.now("2026-09-20T09:00:00Z"), &[]).1,
+            &json!({"external_write_outcome": "unknown"}),
+        );
+        desk.lark.faults(json!([]));
+        let status = if found {
+            "sent_verified"
+        } else {
+            "sent_unverified"
+        };
+        holds(&desk.act(&words), &json!({"ok": found, "status": status}));
+        assert_eq!(
+            (desk.lark.sent().len(), desk.sends()),
+            (usize::from(found), 1),
+            "after {fault}"
+        );
+    }
+}
+
 /// 25
 #[test]
 fn after_the_hour_an_open_reply_is_looked_for_in_the_thread_of_its_source() {
