@@ -105,6 +105,10 @@ impl Lookup<'_> {
         if shown.is_own(Some(&app)) {
             return Looked::Own;
         }
+        if shown.is_deleted {
+            // Recalled meanwhile: the platform shows a placeholder, the stream had the words.
+            return Looked::message(heard);
+        }
         self.enrich(&mut heard, (&id, &shown), &app);
         Looked::message(heard)
     }
@@ -204,6 +208,7 @@ impl Lookup<'_> {
 /// The words of an answered message: text, post and card alone.
 fn visible_text(message: &Observed) -> &str {
     match message.message_type.as_str() {
+        _ if message.is_deleted => "",
         "text" | "post" | "interactive" => &message.content,
         _ => "",
     }

@@ -290,6 +290,29 @@ fn the_parent_of_a_thread_reply_comes_from_the_message_as_it_was_sent() {
     );
 }
 
+/// A recalled message is shown with a placeholder in place of its words; the stream had them.
+#[test]
+fn a_message_recalled_before_its_lookup_keeps_the_words_the_stream_brought() {
+    let desk = Desk::new(0);
+    let gone = json!({"deleted": true});
+    desk.lark
+        .seed("om_zqplive", "[Invalid text JSON]", BASE, gone.clone());
+    desk.lark
+        .seed("om_zqpparent", "[Invalid text JSON]", BASE, gone);
+    desk.lark.seed("om_zqpreply", "words", BASE, json!({}));
+    let reply = json!({"parent_id": "om_zqpparent", "event_id": "ev_zqpreply"});
+    let events = json!([live("om_zqplive", json!({})), live("om_zqpreply", reply)]);
+    let packet = desk.listen(json!({"events": events, "end": {"reason": "timeout"}}));
+    holds(&packet, &json!({"ok": true, "captured_count": 2}));
+    holds(
+        &desk.stored("om_zqplive"),
+        &json!({"content": "words", "reply_context_verified": false, "reply_to_bot": false}),
+    );
+    let stored = desk.stored("om_zqpreply");
+    assert_eq!(stored["parent_id"], "om_zqpparent");
+    assert_eq!(stored["reply_context"]["content"], "", "{stored}");
+}
+
 /// 17
 #[test]
 fn an_event_that_comes_twice_is_stored_once_and_its_first_words_stay() {
