@@ -18,7 +18,7 @@ use crate::flow::Mode;
 use crate::flow::inbox::ack::settle;
 use crate::flow::inbox::context::{ContextArgs, Desk};
 use crate::flow::inbox::document::Document;
-use crate::flow::inbox::document_page::{CommentPage, read_page};
+use crate::flow::inbox::document_page::{CommentPage, PageRefused, read_page};
 use crate::flow::inbox::error::InboxError;
 use crate::flow::inbox::ports::Providers;
 use crate::port::comments::{CommentSource, RightsFault};
@@ -100,13 +100,7 @@ pub fn capture(
     let own = document.store.own_comment_replies()?;
     let page = match read_page((&document.config, &own), source.as_ref(), &cursor) {
         Ok(page) => page,
-        Err(blocker) => {
-            let refused = CapturePacket {
-                read_performed: true,
-                ..packet("blocked", Some(blocker))
-            };
-            return Ok((refused.packet(), activation));
-        }
+        Err(refused) => return Ok((give_up(&document, &refused)?.packet(), activation)),
     };
     let mut out = Exporter::default();
     let counts = store_page(&document, &page, &mut out)?;
@@ -125,6 +119,29 @@ pub fn capture(
         )
     };
     Ok((done.packet(), activation))
+}
+
+/// A position that the provider will never take again is left, or it would end every later scan.
+fn give_up<'a>(
+    document: &'a Document,
+    refused: &PageRefused,
+) -> Result<CapturePacket<'a>, InboxError> {
+    let mut out = Exporter::default();
+    if let Some(row) = &refused.instead {
+        let source = document.config.source_ref.as_str();
+        document.store.store_comment_page(source, &[], row)?;
+        document.store.export_comments(&mut out)?;
+    }
+    let status = match refused.instead {
+        Some(_) => "position_given_up",
+        None => "blocked",
+    };
+    Ok(CapturePacket {
+        committed: refused.instead.is_some(),
+        read_performed: true,
+        export_pending: out.is_pending(),
+        ..capture_packet(document, status, Some(refused.blocker))
+    })
 }
 
 fn capture_packet<'a>(

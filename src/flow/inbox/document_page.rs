@@ -8,6 +8,7 @@ use crate::contract::inbox::comment::{
 };
 use crate::contract::inbox::comment_packet::CommentBlocker;
 use crate::flow::inbox::document::blocker_of;
+use crate::port::channel::{ProviderError, ProviderErrorKind as Kind};
 use crate::port::comments::CommentSource;
 
 /// One page: its events and the position behind it.
@@ -20,12 +21,75 @@ pub(super) struct CommentPage {
     pub(super) is_last: bool,
 }
 
+/// No page.
+pub(super) struct PageRefused {
+    pub(super) blocker: CommentBlocker,
+    /// The row text of where the scan goes on, if the provider will never take this position again.
+    pub(super) instead: Option<String>,
+}
+
+impl From<CommentBlocker> for PageRefused {
+    fn from(blocker: CommentBlocker) -> Self {
+        Self {
+            blocker,
+            instead: None,
+        }
+    }
+}
+
+impl PageRefused {
+    fn of(error: &ProviderError, otherwise: CommentBlocker, cursor: &CommentCursor) -> Self {
+        let instead = match is_final(error) {
+            true => after_refusal(cursor).and_then(|cursor| cursor.to_row()),
+            false => None,
+        };
+        Self {
+            blocker: blocker_of(error, otherwise),
+            instead,
+        }
+    }
+}
+
+/// Tells whether the provider itself refused the position: a card that was deleted or closed, a token that expired.
+fn is_final(error: &ProviderError) -> bool {
+    let is_fault_of_server = error.code.is_some_and(|code| (500..=599).contains(&code));
+    match error.kind {
+        Kind::NotFound => true,
+        Kind::Rejected => error.code.is_some() && !is_fault_of_server,
+        _ => false,
+    }
+}
+
+/// Where the scan goes on: behind the card whose replies are refused, or with the next scan. Stable ids make every reply count once. The
+/// begin of a scan is no position that could be given up.
+fn after_refusal(cursor: &CommentCursor) -> Option<CommentCursor> {
+    match cursor {
+        CommentCursor::Comments { token, .. } if token.as_str().is_empty() => None,
+        CommentCursor::Comments { cycle, .. } => Some(behind(None, *cycle)),
+        CommentCursor::Replies { outer, cycle, .. } => Some(behind(
+            Some(outer.clone()).filter(|outer| !outer.as_str().is_empty()),
+            *cycle,
+        )),
+    }
+}
+
+/// The next page of cards, or the first one of the next scan.
+fn behind(next: Option<Opaque>, cycle: u64) -> CommentCursor {
+    match next {
+        Some(token) => CommentCursor::Comments { token, cycle },
+        None => CommentCursor::Comments {
+            token: Opaque::new(""),
+            cycle: cycle + 1,
+        },
+    }
+}
+
 /// Reads one page at a position: of cards, or of the replies of one.
 pub(super) fn read_page(
     (config, own): (&CommentConfig, &BTreeSet<String>),
     source: &dyn CommentSource,
     cursor: &CommentCursor,
-) -> Result<CommentPage, CommentBlocker> {
+) -> Result<CommentPage, PageRefused> {
     let mut page = CommentPage {
         events: Vec::new(),
         skipped: 0,
@@ -37,7 +101,7 @@ pub(super) fn read_page(
         CommentCursor::Comments { token, cycle } => {
             let read = source
                 .cards(token)
-                .map_err(|error| blocker_of(&error, CommentBlocker::ListFailed))?;
+                .map_err(|error| PageRefused::of(&error, CommentBlocker::ListFailed, cursor))?;
             page.move_on(read.next.clone(), *cycle);
             for shown in read.cards {
                 // The provider takes no answer there.
@@ -64,8 +128,24 @@ pub(super) fn read_page(
             outer,
             cycle,
         } => {
-            let place = (card, outer, *cycle);
-            read_replies((config, own), source, (token, place), &mut page)?;
+            let read = source
+                .replies(card, Some(token))
+                .map_err(|error| PageRefused::of(&error, CommentBlocker::RepliesFailed, cursor))?;
+            page.add((config, own), card, &read.replies)?;
+            match read.next {
+                Some(token) => {
+                    page.next = CommentCursor::Replies {
+                        card: card.clone(),
+                        token,
+                        outer: outer.clone(),
+                        cycle: *cycle,
+                    }
+                }
+                None => page.move_on(
+                    Some(outer.clone()).filter(|outer| !outer.as_str().is_empty()),
+                    *cycle,
+                ),
+            }
         }
     }
     // A position that could not be read again would end every later scan.
@@ -73,48 +153,11 @@ pub(super) fn read_page(
     Ok(page)
 }
 
-/// Where more replies of one card are read: the card, the card behind it, the scan.
-type Place<'a> = (&'a CommentCard, &'a Opaque, u64);
-
-fn read_replies(
-    reader: (&CommentConfig, &BTreeSet<String>),
-    source: &dyn CommentSource,
-    (token, place): (&Opaque, Place<'_>),
-    page: &mut CommentPage,
-) -> Result<(), CommentBlocker> {
-    let (card, outer, cycle) = place;
-    let read = source
-        .replies(card, Some(token))
-        .map_err(|error| blocker_of(&error, CommentBlocker::RepliesFailed))?;
-    page.add(reader, card, &read.replies)?;
-    match read.next {
-        Some(token) => {
-            page.next = CommentCursor::Replies {
-                card: card.clone(),
-                token,
-                outer: outer.clone(),
-                cycle,
-            }
-        }
-        None => page.move_on(
-            Some(outer.clone()).filter(|outer| !outer.as_str().is_empty()),
-            cycle,
-        ),
-    }
-    Ok(())
-}
-
 impl CommentPage {
     /// Goes to the next card, or to the first one of the next scan.
     fn move_on(&mut self, next: Option<Opaque>, cycle: u64) {
         self.is_last = next.is_none();
-        self.next = match next {
-            Some(token) => CommentCursor::Comments { token, cycle },
-            None => CommentCursor::Comments {
-                token: Opaque::new(""),
-                cycle: cycle + 1,
-            },
-        };
+        self.next = behind(next, cycle);
     }
 
     fn add(

@@ -137,6 +137,65 @@ fn an_answer_created_under_no_id_is_of_unknown_outcome_and_found_by_its_key() {
     assert_eq!(replies.as_array().map(Vec::len), Some(2), "one answer");
 }
 
+/// A position that no later capture could leave would hide every other comment.
+#[test]
+fn a_position_that_the_provider_refuses_is_given_up_and_one_that_failed_in_passing_is_kept() {
+    let reply = |id: &str| json!({"reply_id": id, "text": format!("{MARK} words")});
+    let card = |id: &str, replies: &[&str]| json!({"comment_id": id, "replies": replies.iter().map(|id| reply(id)).collect::<Vec<_>>()});
+    let many = card("zqpc1", &["zqpr1", "zqpr2", "zqpr3"]);
+    let at_replies = || {
+        let lark = prepared();
+        lark.edit(|state| state["documents"][ADDRESS]["comments"] = json!([many]));
+        let page = json!({"status": "page_captured", "accepted_count": 2});
+        holds(&capture(&lark), &page);
+        lark
+    };
+    let given_up = |blocker: &str| json!({"ok": false, "status": "position_given_up", "blocker": blocker, "cursor_state_mutated": true});
+    let deleted = at_replies();
+    deleted.edit(|state| {
+        state["documents"][ADDRESS]["comments"] = json!([card("zqpc2", &["zqpr4"])]);
+    });
+    holds(
+        &capture(&deleted),
+        &given_up("lark_document_comment_replies_failed"),
+    );
+    holds(
+        &capture(&deleted),
+        &json!({"ok": true, "status": "scan_complete", "accepted_count": 1}),
+    );
+    let passing = at_replies();
+    passing.faults(json!([{"on": "api", "path": "replies", "do": "network"}]));
+    holds(
+        &capture(&passing),
+        &json!({"ok": false, "status": "blocked", "cursor_state_mutated": false}),
+    );
+    passing.faults(json!([]));
+    holds(
+        &capture(&passing),
+        &json!({"ok": true, "accepted_count": 1}),
+    );
+    let expired = at_replies();
+    expired.faults(json!([{"on": "api", "path": "replies", "do": "code", "code": 1_069_302}]));
+    holds(
+        &capture(&expired),
+        &given_up("lark_document_comment_replies_failed"),
+    );
+    let outer = prepared();
+    outer.faults(
+        json!([{"on": "drive +list-comments", "nth": [1], "do": "set",
+        "values": {"/data/has_more": true, "/data/page_token": "gone"}}]),
+    );
+    holds(&capture(&outer), &json!({"status": "page_captured"}));
+    holds(
+        &capture(&outer),
+        &given_up("lark_document_comment_list_failed"),
+    );
+    holds(
+        &capture(&outer),
+        &json!({"ok": true, "status": "scan_complete"}),
+    );
+}
+
 const READ: &str = "docs:document.comment:read";
 const CREATE: &str = "docs:document.comment:create";
 
