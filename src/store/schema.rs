@@ -6,7 +6,7 @@
 use super::database::Migrations;
 
 /// The migrations of `state.sqlite3`.
-pub const STATE: Migrations = Migrations(&[KERNEL_1, KERNEL_2, KERNEL_3]);
+pub const STATE: Migrations = Migrations(&[KERNEL_1, KERNEL_2, KERNEL_3, KERNEL_4]);
 
 const KERNEL_1: &str = "
 CREATE TABLE goal_heads(goal_id TEXT PRIMARY KEY, instance_id TEXT NOT NULL UNIQUE, revision INTEGER NOT NULL,
@@ -104,6 +104,12 @@ UPDATE goal_heads SET
 const KERNEL_3: &str = "
 CREATE INDEX runs_next_action ON runs(goal_id,agent_id,seq) WHERE json_extract(body_json,'$.next_action') IS NOT NULL;
 CREATE INDEX todos_finished ON todos(goal_id,append_seq) WHERE status='done' AND archive_state='active';
+";
+
+/// The Turns that are not finished, and whether an agent's Turn is its newest.
+const KERNEL_4: &str = "
+CREATE INDEX turns_unfinished ON turns(goal_id) WHERE status NOT IN ('committed','stopped');
+CREATE INDEX turns_agent ON turns(goal_id,agent_id);
 ";
 
 #[cfg(test)]
