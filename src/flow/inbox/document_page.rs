@@ -66,11 +66,13 @@ fn after_refusal(cursor: &CommentCursor) -> Option<CommentCursor> {
     match cursor {
         CommentCursor::Comments { token, .. } if token.as_str().is_empty() => None,
         CommentCursor::Comments { cycle, .. } => Some(behind(None, *cycle)),
-        CommentCursor::Replies { outer, cycle, .. } => Some(behind(
-            Some(outer.clone()).filter(|outer| !outer.as_str().is_empty()),
-            *cycle,
-        )),
+        CommentCursor::Replies { outer, cycle, .. } => Some(behind(behind_card(outer), *cycle)),
     }
+}
+
+/// The page of cards behind the card whose replies were read, if there is one.
+fn behind_card(outer: &Opaque) -> Option<Opaque> {
+    Some(outer.clone()).filter(|outer| !outer.as_str().is_empty())
 }
 
 /// The next page of cards, or the first one of the next scan.
@@ -132,19 +134,15 @@ pub(super) fn read_page(
                 .replies(card, Some(token))
                 .map_err(|error| PageRefused::of(&error, CommentBlocker::RepliesFailed, cursor))?;
             page.add((config, own), card, &read.replies)?;
-            match read.next {
-                Some(token) => {
-                    page.next = CommentCursor::Replies {
-                        card: card.clone(),
-                        token,
-                        outer: outer.clone(),
-                        cycle: *cycle,
-                    }
-                }
-                None => page.move_on(
-                    Some(outer.clone()).filter(|outer| !outer.as_str().is_empty()),
-                    *cycle,
-                ),
+            page.move_on(behind_card(outer), *cycle);
+            if let Some(token) = read.next {
+                page.is_last = false;
+                page.next = CommentCursor::Replies {
+                    card: card.clone(),
+                    token,
+                    outer: outer.clone(),
+                    cycle: *cycle,
+                };
             }
         }
     }
