@@ -11,7 +11,7 @@ use crate::port::events::{ConsumerId, ConsumerSpec, StreamSignal};
 /// How often the status is written without a change.
 const HEARTBEAT: Duration = Duration::from_secs(30);
 /// How long an asked consumer may take to end.
-const GRACE: Duration = Duration::from_secs(10);
+pub(super) const GRACE: Duration = Duration::from_secs(10);
 /// How long a consumer may outlive its own time.
 const OVERTIME: Duration = Duration::from_secs(15);
 /// How long a consumer may take to be ready.

@@ -6,12 +6,13 @@ use crate::contract::inbox::run_packet::{RunResult, SourceStatus};
 use crate::contract::inbox::stream::EventKey;
 use crate::contract::time::Timestamp;
 use crate::flow::inbox::capture::Capture;
+use crate::flow::inbox::collector_loop::GRACE;
 use crate::flow::inbox::collector_run::Run;
 use crate::flow::inbox::error::InboxError;
 use crate::flow::inbox::lane::Lane;
 use crate::kernel::inbox::collector_log::{self, Seen};
 use crate::kernel::inbox::gaps;
-use crate::port::events::ConsumerId;
+use crate::port::events::{ConsumerId, StreamSignal};
 use crate::store::document::collector_log::CollectorLog;
 impl Run<'_> {
     /// The status says that nothing runs, and since when; after that the last consumers and the bus go. What arrived and is not stored
@@ -21,20 +22,31 @@ impl Run<'_> {
         if let Some(oldest) = self.backlog.oldest() {
             let _ = self.holes.unstored(oldest.at);
         }
-        let ids: Vec<ConsumerId> = self
-            .lanes
-            .iter()
-            .flat_map(|lane| &lane.members)
-            .map(|member| member.id)
-            .collect();
-        for id in ids {
-            self.streams.kill(id);
-        }
+        self.end_living();
         self.lanes.iter_mut().for_each(|lane| lane.members.clear());
         self.health.ready = false;
         self.listener_ended(self.listener.returncode);
         let _ = self.write_status(false);
         self.streams.stop_bus();
+    }
+
+    /// Consumers that a failure left: asked, given time, ended. What they still bring lies behind the last sign of life.
+    fn end_living(&mut self) {
+        let members = self.lanes.iter().flat_map(|lane| &lane.members);
+        let mut living: Vec<ConsumerId> = members.map(|member| member.id).collect();
+        for id in &living {
+            self.streams.terminate(*id);
+        }
+        let until = self.streams.elapsed() + GRACE;
+        while !living.is_empty() && self.streams.elapsed() < until {
+            let left = until.saturating_sub(self.streams.elapsed());
+            if let Some(StreamSignal::Ended(id, _)) = self.streams.next(left) {
+                living.retain(|living| *living != id);
+            }
+        }
+        for id in living {
+            self.streams.kill(id);
+        }
     }
 
     /// Writes the listener's own file; one that cannot be written stops no capture.
