@@ -34,7 +34,6 @@ impl TurnHost for StructuredHost {
             .deadline(Duration::from_secs(call.timeout_seconds.max(1)))
             .max_output(MAX_OUTPUT);
         // A driver that is asked to stop takes its host along; the Turn stands where it stood and can be resumed.
-        process::end_children_on_stop();
         if call.is_host {
             invocation = invocation.on_started(|| crate::failpoint!(Point::HostStarted));
         }

@@ -101,6 +101,8 @@ pub struct ProgramChoice {
 
 /// A chat provider.
 pub trait ChannelProvider: Sync {
+    /// Ends a call that another thread waits for, and lets every later one fail: nobody waits for an answer any more.
+    fn abandon(&self);
     /// Confirms that the profile is the expected application and a member of the chat.
     fn verify(&self, route: &ResolvedRoute) -> Result<VerifiedRoute, VerifyRefusal>;
     /// Reads the members under one identity family, all pages.

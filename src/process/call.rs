@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -35,6 +36,23 @@ pub(crate) struct Invocation {
     deadline: Duration,
     max_output: usize,
     on_started: fn(),
+    /// The folder belongs to this call and goes with it.
+    owns_cwd: bool,
+    cancel: Cancel,
+}
+
+/// Ends a running call from another thread, and every later one before it starts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    pub(crate) fn cancel(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 /// What a child sees of the environment: everything of this process but the names in `without`, plus `with`.
@@ -89,11 +107,26 @@ impl Invocation {
             deadline: Duration::from_secs(30),
             max_output: 64 << 20,
             on_started: || {},
+            owns_cwd: false,
+            cancel: Cancel::default(),
         }
     }
 
     pub(crate) fn cwd(mut self, folder: impl Into<PathBuf>) -> Self {
         self.cwd = Some(folder.into());
+        self
+    }
+
+    /// Runs in a folder that is removed with the call, also when this process is asked to stop.
+    pub(crate) fn own_folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.cwd = Some(folder.into());
+        self.owns_cwd = true;
+        self
+    }
+
+    /// Ends the call when it is cancelled, as if its time were up.
+    pub(crate) fn cancel(mut self, cancel: Cancel) -> Self {
+        self.cancel = cancel;
         self
     }
 
@@ -200,7 +233,11 @@ pub(crate) fn run(invocation: &Invocation) -> Result<Finished, SpawnError> {
 /// As [`run`], but what was printed before the deadline is kept.
 pub(crate) fn observe(invocation: &Invocation) -> Result<Outcome, SpawnError> {
     let started = Instant::now();
-    let (mut child, running) = Group::start(|| invocation.spawn())?;
+    if invocation.cancel.is_cancelled() {
+        return Err(SpawnError::TimedOut);
+    }
+    let folder = invocation.cwd.clone().filter(|_| invocation.owns_cwd);
+    let (mut child, running) = Group::start(folder, || invocation.spawn())?;
     (invocation.on_started)();
     let group = running.id();
     let (done, pipes) = mpsc::channel();
@@ -212,7 +249,8 @@ pub(crate) fn observe(invocation: &Invocation) -> Result<Outcome, SpawnError> {
         thread::spawn(move || drop(input.write_all(&bytes)));
     }
     drop(done);
-    let ending = match wait_until(&mut child, &pipes, started + invocation.deadline) {
+    let end = started + invocation.deadline;
+    let ending = match wait_until(&mut child, &pipes, (end, &invocation.cancel)) {
         Some(ending) => ending,
         None => {
             end_group(&mut child, group);
@@ -282,10 +320,17 @@ pub(super) fn read_some(pipe: &mut impl Read, buffer: &mut [u8]) -> Option<usize
 }
 
 /// Waits for the end of the child; the end of its pipes is what usually tells.
-fn wait_until(child: &mut Child, pipes: &Receiver<()>, end: Instant) -> Option<Ending> {
+fn wait_until(
+    child: &mut Child,
+    pipes: &Receiver<()>,
+    (end, cancel): (Instant, &Cancel),
+) -> Option<Ending> {
     loop {
         if let Ok(Some(status)) = child.try_wait() {
             return Some(status.into());
+        }
+        if cancel.is_cancelled() {
+            return None;
         }
         let left = end.checked_duration_since(Instant::now())?;
         match pipes.recv_timeout(left.min(POLL)) {

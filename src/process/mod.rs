@@ -16,10 +16,8 @@ mod signal;
 mod stream;
 
 pub(crate) use call::{
-    Ending, Environment, Finished, Invocation, Outcome, SpawnError, observe, run,
+    Cancel, Ending, Environment, Finished, Invocation, Outcome, SpawnError, observe, run,
 };
 pub(crate) use reader::wait_while_read;
-pub(crate) use signal::{
-    Stopwatch, end_children_on_stop, kill_pid, pid_alive, stop_signals, terminate_pid, user_id,
-};
+pub(crate) use signal::{Stopwatch, kill_pid, pid_alive, stop_signals, terminate_pid, user_id};
 pub(crate) use stream::{StreamEvent, StreamItem, Streaming, stream};

@@ -1,6 +1,7 @@
 //! Signals to and from other processes, and monotonic time.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::Child;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
@@ -65,44 +66,55 @@ fn is_ignored(status: &str, signal: Signal) -> bool {
 /// From now on a signal to stop does not end this process but calls `on_stop`. It is handled and not blocked: a blocked signal would be
 /// inherited by every child, which then could not be ended by it.
 pub(crate) fn stop_signals(on_stop: impl Fn() + Send + 'static) {
-    let Ok(mut signals) = signal_hook::iterator::Signals::new(stops()) else {
-        return;
-    };
-    thread::spawn(move || {
-        for _ in signals.forever() {
-            on_stop();
-        }
-    });
+    *on_stop_held() = Some(Box::new(on_stop));
+    end_children_on_stop();
 }
 
-/// The groups of the children that end with this process. Whoever holds it keeps others from starting or forgetting one.
-static GROUPS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
-static END_GROUPS: Once = Once::new();
+/// The groups of the children that end with this process, with the folder that goes with each. Whoever holds it keeps others from starting
+/// or forgetting one.
+static GROUPS: Mutex<BTreeMap<i32, Option<PathBuf>>> = Mutex::new(BTreeMap::new());
+static WATCH: Once = Once::new();
+/// What a stop means instead, for a process that ends by itself.
+static ON_STOP: Mutex<Option<OnStop>> = Mutex::new(None);
+
+type OnStop = Box<dyn Fn() + Send>;
+
+fn on_stop_held() -> MutexGuard<'static, Option<OnStop>> {
+    ON_STOP.lock().unwrap_or_else(PoisonError::into_inner)
+}
 /// How long a group may take to end itself.
 const GRACE: Duration = Duration::from_millis(500);
 const POLL: Duration = Duration::from_millis(10);
 
-/// From now on a signal to stop ends the children first, then this process as it would have ended it.
-pub(crate) fn end_children_on_stop() {
-    END_GROUPS.call_once(|| {
+/// From now on a signal to stop ends the children first, then this process as it would have ended it. A child is in a group of its own, so
+/// nobody else would tell it.
+pub(super) fn end_children_on_stop() {
+    WATCH.call_once(|| {
         let Ok(mut signals) = signal_hook::iterator::Signals::new(stops()) else {
             return;
         };
         thread::spawn(move || {
             for signal in signals.forever() {
+                if let Some(on_stop) = on_stop_held().as_ref() {
+                    on_stop();
+                    continue;
+                }
                 // Held until the end: nothing is started, and no outcome of an ended child is taken for its own.
                 let groups = groups();
                 end_groups(&groups);
+                for folder in groups.values().flatten() {
+                    let _ = std::fs::remove_dir_all(folder);
+                }
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
             }
         });
     });
 }
 
-fn end_groups(groups: &BTreeSet<i32>) {
+fn end_groups(groups: &BTreeMap<i32, Option<PathBuf>>) {
     let send = |signal: Option<Signal>| {
         groups
-            .iter()
+            .keys()
             .filter(|group| killpg(Pid::from_raw(**group), signal).is_ok())
             .count()
     };
@@ -114,7 +126,7 @@ fn end_groups(groups: &BTreeSet<i32>) {
     send(Some(Signal::SIGKILL));
 }
 
-fn groups() -> MutexGuard<'static, BTreeSet<i32>> {
+fn groups() -> MutexGuard<'static, BTreeMap<i32, Option<PathBuf>>> {
     GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -122,12 +134,16 @@ fn groups() -> MutexGuard<'static, BTreeSet<i32>> {
 pub(super) struct Group(i32);
 
 impl Group {
-    /// Starts a child, so that a stop finds either none or one it can end.
-    pub(super) fn start<E>(spawn: impl FnOnce() -> Result<Child, E>) -> Result<(Child, Self), E> {
+    /// Starts a child, so that a stop finds either none or one it can end, and the folder that is its own.
+    pub(super) fn start<E>(
+        folder: Option<PathBuf>,
+        spawn: impl FnOnce() -> Result<Child, E>,
+    ) -> Result<(Child, Self), E> {
+        end_children_on_stop();
         let mut groups = groups();
         let child = spawn()?;
         let group = child.id().cast_signed();
-        groups.insert(group);
+        groups.insert(group, folder);
         Ok((child, Self(group)))
     }
 

@@ -29,6 +29,7 @@ use crate::flow::inbox::hole::Holes;
 use crate::flow::inbox::lane::Lane;
 use crate::flow::inbox::ports::Providers;
 use crate::kernel::inbox::collector_log::Seen;
+use crate::port::channel::ChannelProvider;
 use crate::port::clock::Clock;
 use crate::port::events::EventStreams;
 use crate::store::document::collector_state::CollectorState;
@@ -90,17 +91,18 @@ pub fn run(
     });
     run.write_status(true)?;
     run.end_left(seen.as_ref());
-    let (ended, capture) = run.beside_worker(capture);
+    let (ended, capture) = run.beside_worker(capture, chat.channel.as_ref());
     ended?;
     Ok((run.result(&capture).packet(), activation))
 }
 
-/// Lets the worker end whatever happens: a scope waits for it.
-struct Closing<'a>(&'a Backlog);
+/// Lets the worker end whatever happens, also out of a lookup that hangs: a scope waits for it.
+struct Closing<'a>(&'a Backlog, &'a dyn ChannelProvider);
 
 impl Drop for Closing<'_> {
     fn drop(&mut self) {
         self.0.close(true);
+        self.1.abandon();
     }
 }
 
@@ -232,14 +234,18 @@ impl<'a> Run<'a> {
 
 impl Run<'_> {
     /// Works to the end while a worker stores what arrives, and gives back what the worker counted.
-    fn beside_worker<'c>(&mut self, capture: Capture<'c>) -> (Result<(), InboxError>, Capture<'c>) {
+    fn beside_worker<'c>(
+        &mut self,
+        capture: Capture<'c>,
+        channel: &dyn ChannelProvider,
+    ) -> (Result<(), InboxError>, Capture<'c>) {
         let backlog = self.backlog;
         let (ended, capture) = std::thread::scope(|scope| {
-            let _closing = Closing(backlog);
+            let closing = Closing(backlog, channel);
             let worker = scope.spawn(|| backlog.work(capture));
             let ended = self.work().and_then(|()| self.drain());
             self.close();
-            backlog.close(true);
+            drop(closing);
             (ended, worker.join())
         });
         let capture = capture.unwrap_or_else(|panic| std::panic::resume_unwind(panic));

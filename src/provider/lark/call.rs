@@ -17,7 +17,7 @@ use super::failure;
 use crate::contract::channel::ids::ProfileName;
 use crate::contract::channel::outcome::ExternalWriteOutcome;
 use crate::port::channel::{ProgramChoice, ProviderError, ProviderErrorKind};
-use crate::process::{self, Ending, Environment, Invocation};
+use crate::process::{self, Cancel, Ending, Environment, Invocation};
 use crate::workspace::{env, scratch};
 
 /// The usual name of the program.
@@ -84,6 +84,7 @@ impl Deadline {
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     words: Vec<OsString>,
+    cancel: Cancel,
 }
 
 /// What a finished call printed.
@@ -129,7 +130,18 @@ impl Program {
             words.push(locate(interpreter)?.into_os_string());
         }
         words.push(path.into_os_string());
-        Some(Self { words })
+        Some(Self {
+            words,
+            cancel: Cancel::default(),
+        })
+    }
+
+    /// Lets the calls be ended from another thread.
+    pub(super) fn cancelled_by(self, cancel: &Cancel) -> Self {
+        Self {
+            cancel: cancel.clone(),
+            ..self
+        }
     }
 
     /// Returns the program as it was found, for those who start it themselves.
@@ -168,7 +180,8 @@ impl Program {
         let folder = scratch::folder().map_err(|_| not_started())?;
         let invocation = self
             .invocation(profile, tail)
-            .cwd(folder.path())
+            .own_folder(folder.path())
+            .cancel(self.cancel.clone())
             .deadline(deadline.duration());
         let finished = process::run(&invocation).map_err(|error| failure::spawn(&error))?;
         if finished.overflowed {

@@ -17,6 +17,7 @@ use crate::port::channel::{
     SearchRead, VerifyRefusal,
 };
 use crate::port::tools::{ProgramAge, TooOld};
+use crate::process::Cancel;
 
 /// How often a verification that may pass later is asked.
 const VERIFY_TRIES: usize = 3;
@@ -27,6 +28,7 @@ pub(crate) struct Lark {
     choice: ProgramChoice,
     program: Arc<OnceLock<Option<Program>>>,
     oddity: Arc<Oddity>,
+    cancel: Cancel,
 }
 
 impl Lark {
@@ -36,12 +38,14 @@ impl Lark {
             choice,
             program: Arc::default(),
             oddity: Arc::default(),
+            cancel: Cancel::default(),
         }
     }
 
     /// Finds the program once.
     pub(super) fn program(&self) -> Result<&Program, ProviderError> {
-        let found = self.program.get_or_init(|| Program::find(&self.choice));
+        let find = || Some(Program::find(&self.choice)?.cancelled_by(&self.cancel));
+        let found = self.program.get_or_init(find);
         found.as_ref().ok_or_else(not_started)
     }
 
@@ -100,6 +104,10 @@ impl Lark {
 }
 
 impl ChannelProvider for Lark {
+    fn abandon(&self) {
+        self.cancel.cancel();
+    }
+
     fn verify(&self, route: &ResolvedRoute) -> Result<VerifiedRoute, VerifyRefusal> {
         self.verify_sender(route)?;
         let shown = self.envelope(&route.profile, &argv::chat(&route.chat));

@@ -17,6 +17,7 @@ mod recorded;
 mod refusals;
 mod service;
 mod service_run;
+mod stop;
 mod store;
 mod turn_start;
 mod urgency;

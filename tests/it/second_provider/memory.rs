@@ -127,6 +127,8 @@ fn name_of(id: &MentionId) -> String {
 }
 
 impl ChannelProvider for Memory {
+    fn abandon(&self) {}
+
     fn verify(&self, route: &ResolvedRoute) -> Result<VerifiedRoute, VerifyRefusal> {
         drop(self.asked("verify"));
         match route.app.as_ref().map(AppId::as_str) {
