@@ -114,13 +114,7 @@ pub(super) fn read_page(
                 page.add((config, own), &shown.card, &shown.replies)?;
                 if let Some(token) = shown.more {
                     let outer = read.next.clone().unwrap_or_else(|| Opaque::new(""));
-                    page.next = CommentCursor::Replies {
-                        card: shown.card,
-                        token,
-                        outer,
-                        cycle: *cycle,
-                    };
-                    page.is_last = false;
+                    page.stay_at(&shown.card, token, (outer, *cycle));
                 }
             }
         }
@@ -136,13 +130,7 @@ pub(super) fn read_page(
             page.add((config, own), card, &read.replies)?;
             page.move_on(behind_card(outer), *cycle);
             if let Some(token) = read.next {
-                page.is_last = false;
-                page.next = CommentCursor::Replies {
-                    card: card.clone(),
-                    token,
-                    outer: outer.clone(),
-                    cycle: *cycle,
-                };
+                page.stay_at(card, token, (outer.clone(), *cycle));
             }
         }
     }
@@ -156,6 +144,17 @@ impl CommentPage {
     fn move_on(&mut self, next: Option<Opaque>, cycle: u64) {
         self.is_last = next.is_none();
         self.next = behind(next, cycle);
+    }
+
+    /// Stays at a card with more replies.
+    fn stay_at(&mut self, card: &CommentCard, token: Opaque, (outer, cycle): (Opaque, u64)) {
+        self.is_last = false;
+        self.next = CommentCursor::Replies {
+            card: card.clone(),
+            token,
+            outer,
+            cycle,
+        };
     }
 
     fn add(
