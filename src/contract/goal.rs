@@ -5,12 +5,10 @@
 
 use serde_json::{Map, Number, Value, json};
 
-use super::error::{ContractError, ErrorCode};
 use super::ids::{AgentId, GoalId};
 use super::parse::Label;
 use super::quota_policy::QuotaPolicy;
-
-pub(super) type Parsed<T> = Result<T, ContractError>;
+use super::registry_entry::{Parsed, invalid, object, text, texts};
 
 /// Whether a goal may work at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -274,42 +272,10 @@ pub struct NewGoal {
     pub repo: String,
 }
 
-pub(super) fn invalid(at: impl std::fmt::Display, reason: &'static str) -> ContractError {
-    ContractError::coded(ErrorCode::RegistryInvalid, at, reason)
-}
-
-pub(super) fn object<'a>(at: &Label, value: &'a Value) -> Parsed<&'a Map<String, Value>> {
-    value
-        .as_object()
-        .ok_or_else(|| invalid(at, "must be an object"))
-}
-
-fn text<'a>(at: &Label, map: &'a Map<String, Value>, name: &str) -> Parsed<Option<&'a str>> {
-    match map.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(invalid(at.field(name), "must be a text")),
-    }
-}
-
-fn texts(at: &Label, value: Option<&Value>) -> Parsed<Vec<String>> {
-    match value {
-        None | Some(Value::Null) => Ok(Vec::new()),
-        Some(Value::Array(items)) => items
-            .iter()
-            .map(|item| {
-                item.as_str()
-                    .map(str::to_owned)
-                    .ok_or_else(|| invalid(at, "must hold texts"))
-            })
-            .collect(),
-        Some(_) => Err(invalid(at, "must be a list")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::error::ErrorCode;
 
     fn goal(value: Value) -> Parsed<Goal> {
         Goal::parse(&Label::named("goals[0]"), &value)

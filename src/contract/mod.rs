@@ -25,6 +25,7 @@ pub mod periodic_report;
 pub mod private;
 pub mod public_safety;
 pub mod quota_policy;
+mod registry_entry;
 pub mod scope;
 pub mod settlement;
 pub mod text;

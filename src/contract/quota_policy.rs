@@ -3,8 +3,8 @@
 
 use serde_json::{Number, Value};
 
-use super::goal::{Parsed, invalid, object};
 use super::parse::Label;
+use super::registry_entry::{Parsed, invalid, object};
 
 /// How much a goal may spend.
 #[derive(Clone, Debug, PartialEq)]

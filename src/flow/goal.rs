@@ -13,7 +13,7 @@ use crate::contract::goal::{self, Goal, NewGoal, WaitingOn};
 use crate::contract::ids::{AgentId, GoalId};
 use crate::contract::packet::Refusal;
 use crate::contract::parse::Label;
-use crate::kernel::quota::snapshot::shell_line;
+use crate::kernel::quota::places::shell_line;
 use crate::store::document::registry::{self, Registry};
 use crate::store::lock::{self, Held};
 use crate::store::state::Store;

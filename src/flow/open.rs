@@ -13,7 +13,7 @@ use crate::contract::error::ErrorCode;
 use crate::contract::goal::Goal;
 use crate::contract::ids::{AgentId, GoalId};
 use crate::contract::packet::Refusal;
-use crate::kernel::quota::snapshot::Places;
+use crate::kernel::quota::places::Places;
 use crate::store::StoreError;
 use crate::store::document::registry::{self, Registry, RegistryError};
 use crate::store::lock::{Claim, Policy};

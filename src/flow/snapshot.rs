@@ -7,7 +7,7 @@ use crate::contract::settlement::{Binding, SettlementIdentity};
 use crate::contract::todo::{Role, Status};
 use crate::kernel::intent;
 use crate::kernel::quota::frontier;
-use crate::kernel::quota::refusal::{RefusedGate, Ruling};
+use crate::kernel::quota::refused_gate::{RefusedGate, Ruling};
 use crate::kernel::quota::snapshot::{Owed, Question, Snapshot, Spent, TurnFacts};
 use crate::store::StoreError;
 use crate::store::journal::gate::Refused;

@@ -10,7 +10,7 @@ use super::turn::unfinished::{self, Unfinished};
 use crate::contract::ids::GoalId;
 use crate::contract::todo::{Role, Status, Todo};
 use crate::kernel::quota::policy::{self, QuotaState};
-use crate::kernel::quota::refusal::RefusedGate;
+use crate::kernel::quota::refused_gate::RefusedGate;
 use crate::kernel::quota::snapshot::{Question, Spent};
 use crate::kernel::quota::summary::{Listed, bounded};
 use crate::store::rows::Head;

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::quota::snapshot::shell_line;
+use super::quota::places::shell_line;
 use crate::contract::digest;
 use crate::contract::goal::Goal;
 use crate::contract::ids::AgentId;
@@ -133,7 +133,7 @@ pub fn check(packet: &Map<String, Value>) -> Result<(), &'static str> {
 /// The command bound to the registry and the runtime root of this call; the signed one stays as it is.
 pub fn bound_argv(
     intent: &Map<String, Value>,
-    places: &super::quota::snapshot::Places,
+    places: &super::quota::places::Places,
 ) -> Result<Vec<String>, Box<Refusal>> {
     let command = intent.get("command").and_then(Value::as_str).unwrap_or("");
     let rest: Vec<&str> = command.split(' ').skip(1).collect();

@@ -26,7 +26,7 @@ use crate::flow::inbox::turn_start_route::{RouteSync, store_fault};
 use crate::flow::open;
 use crate::flow::place::Place;
 use crate::flow::ports::Ports;
-use crate::kernel::quota::snapshot::shell_line;
+use crate::kernel::quota::places::shell_line;
 use crate::port::channel::ChannelProvider;
 use crate::store::StoreError;
 use crate::store::inbox::{Exporter, sync_lock_path};

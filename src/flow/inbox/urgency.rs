@@ -13,7 +13,7 @@ use crate::flow::open;
 use crate::flow::place::Place;
 use crate::flow::ports::Ports;
 use crate::kernel::inbox::urgency;
-use crate::kernel::quota::snapshot::shell_line;
+use crate::kernel::quota::places::shell_line;
 
 /// One inbox, or one collector, and who reads it.
 struct Named {

@@ -8,7 +8,7 @@ use crate::flow::ports::Ports;
 use crate::flow::quota::{self, Ask, Live};
 use crate::flow::quota_admission::AdmissionReceipt;
 use crate::kernel::intent;
-use crate::kernel::quota::snapshot::shell_line;
+use crate::kernel::quota::places::shell_line;
 use crate::kernel::turn::plan::{self, HostChoice, Route, TurnPlan};
 use crate::kernel::turn::source::{self, Settler};
 

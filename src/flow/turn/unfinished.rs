@@ -12,7 +12,7 @@ use crate::flow::open::{Answer, Place};
 use crate::flow::snapshot;
 use crate::kernel::quota::interaction;
 use crate::kernel::quota::packet;
-use crate::kernel::quota::snapshot::shell_line;
+use crate::kernel::quota::places::shell_line;
 use crate::kernel::turn::journal::Journal;
 use crate::kernel::turn::recover::{self, Recovery};
 use crate::store::journal::turn::TurnRow;

@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 
 use super::cooldown::Cooldown;
 use super::frontier::open_gates;
+use super::places::shell_line;
 use super::policy::{self, QuotaState};
 use super::row::Row;
-use super::snapshot::{Owed, Question, Snapshot, shell_line};
+use super::snapshot::{Owed, Question, Snapshot};
 use super::user::{self, UserSide};
 use super::verdict::Verdict;
 use crate::contract::settlement::{Binding, SettlementIdentity};

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::refusal::RefusedGate;
+use super::places::Places;
+use super::refused_gate::RefusedGate;
 use crate::contract::goal::Goal;
 use crate::contract::ids::{AgentId, ReplanObligationId, TodoId, TurnInstanceId};
 use crate::contract::lease::Lease;
@@ -110,54 +111,5 @@ pub struct Question {
     pub places: Places,
 }
 
-/// The two global arguments that tie a command to this state.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Places {
-    /// The registry file.
-    pub registry: String,
-    /// The runtime root.
-    pub runtime_root: String,
-}
-
 /// What an agent can use when it does not say.
 pub const STANDARD_CAPABILITIES: [&str; 3] = ["shell", "filesystem_read", "filesystem_write"];
-
-impl Places {
-    /// A command of this program bound to this state.
-    pub fn argv(&self, rest: &[&str]) -> Vec<String> {
-        let mut argv: Vec<String> = [
-            "loopx",
-            "--registry",
-            &self.registry,
-            "--runtime-root",
-            &self.runtime_root,
-        ]
-        .map(str::to_owned)
-        .to_vec();
-        argv.extend(rest.iter().map(|word| (*word).to_owned()));
-        argv
-    }
-}
-
-/// One line a shell reads back as the same words.
-pub fn shell_line(argv: &[String]) -> String {
-    let quote = |word: &String| {
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"@%+=:,./-_".contains(&byte);
-        if !word.is_empty() && word.bytes().all(is_plain) {
-            return word.clone();
-        }
-        format!("'{}'", word.replace('\'', "'\"'\"'"))
-    };
-    argv.iter().map(quote).collect::<Vec<_>>().join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shell_line_quotes_what_a_shell_would_change() {
-        let argv = ["loopx", "a b", "it's", "", "plain/x"].map(str::to_owned);
-        assert_eq!(shell_line(&argv), r#"loopx 'a b' 'it'"'"'s' '' plain/x"#);
-    }
-}

@@ -4,7 +4,8 @@
 
 use super::frontier::{self, Frontier, Hold, missing_capabilities, open_gates};
 use super::policy::{self, QuotaState};
-use super::refusal::{self, RefusedGate};
+use super::refusal;
+use super::refused_gate::RefusedGate;
 use super::row::Row;
 use super::snapshot::{Owed, Question, Snapshot};
 use crate::contract::error::ErrorCode;

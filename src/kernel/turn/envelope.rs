@@ -10,7 +10,7 @@ use crate::contract::digest;
 use crate::contract::error::ErrorCode;
 use crate::contract::packet::Refusal;
 use crate::contract::settlement::{Binding, SettlementIdentity};
-use crate::kernel::quota::snapshot::shell_line;
+use crate::kernel::quota::places::shell_line;
 
 const BUDGET: usize = 8_192;
 
@@ -156,7 +156,7 @@ pub fn settlement(decision: &Map<String, Value>, frame: &Frame) -> Value {
     let command = frame
         .settlement_argv
         .as_ref()
-        .map(|argv| crate::kernel::quota::snapshot::shell_line(argv));
+        .map(|argv| crate::kernel::quota::places::shell_line(argv));
     json!({
         "effect_id": frame.identity.as_ref().map(SettlementIdentity::effect_id),
         "steps": ["validation", "durable_writeback", "quota_spend", "terminal_closeout"],
@@ -239,7 +239,7 @@ pub fn bind(envelope: &Map<String, Value>, capture: &CaptureRef) -> Map<String, 
             .cloned()
             .unwrap_or(Value::Null)
     };
-    let command = crate::kernel::quota::snapshot::shell_line(&capture.argv);
+    let command = crate::kernel::quota::places::shell_line(&capture.argv);
     bound.insert(
         "detail_ref".to_owned(),
         json!({
