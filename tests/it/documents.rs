@@ -136,7 +136,7 @@ fn what_is_said_not_to_be_in_this_version_is_not() {
             let words = words.trim_matches('`');
             let (head, command) = words.split_once(' ').unwrap_or((family, words));
             family = head;
-            let finished = sandbox.loopx(&[head, command, "--help"]).run();
+            let finished = sandbox.loopx([head, command, "--help"]).run();
             assert_eq!(finished.code, Some(2), "{head} {command}");
             seen += 1;
         }
