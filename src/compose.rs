@@ -1,6 +1,7 @@
 //! The door: builds the ports; the only file that names concrete providers, sources and hosts.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use crate::contract::channel::ids::ProfileName;
 use crate::contract::error::ErrorCode;
@@ -42,10 +43,11 @@ pub(crate) fn ports(
     Ok(Ports {
         workspace,
         now: clock().now(),
-        ids: Box::new(SystemIds),
-        host: Box::new(StructuredHost),
-        inbox: Box::new(providers(None, None)),
-        placement: Box::new(PLACEMENT),
+        clock: Rc::new(clock()),
+        ids: Rc::new(SystemIds),
+        host: Rc::new(StructuredHost),
+        inbox: Rc::new(providers(None, None)),
+        placement: Rc::new(PLACEMENT),
         operation: operation.to_owned(),
     })
 }
@@ -100,7 +102,7 @@ pub(crate) fn wait_while_read(pause: std::time::Duration) -> bool {
 
 /// The clock of a command.
 pub(crate) fn clock() -> SystemClock {
-    SystemClock::new(env::test_hook(env::TEST_NOW).as_deref())
+    SystemClock::new(env::test_now)
 }
 
 /// The instant of a command.

@@ -90,8 +90,8 @@ impl Goal {
     fn fill(&self, done: usize) {
         let mut store = Connection::open(self.store()).expect("the store");
         let tx = store.transaction().expect("a transaction");
-        let sql = "INSERT INTO todos(goal_id,todo_id,revision,role,status,priority_rank,append_seq,archive_state,completed_us,body_json)
-                   VALUES('bench',?1,1,'agent','done',50,?2,'active',?2,?3)";
+        let sql = "INSERT INTO todos(goal_id,todo_id,revision,role,status,priority_rank,append_seq,archive_state,completed_us,completed_seq,body_json)
+                   VALUES('bench',?1,1,'agent','done',50,?2,'active',?2,?2,?3)";
         let mut insert = tx.prepare(sql).expect("a statement");
         for index in 0..done {
             let id = format!("todo_{index:012x}");

@@ -10,24 +10,24 @@ pub trait Clock {
     fn now(&self) -> Timestamp;
 }
 
-/// The machine's clock, or a fixed instant in test builds.
+/// The machine's clock, or the instant a test set in test builds.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemClock {
-    fixed: Option<Timestamp>,
+    hook: fn() -> Option<String>,
 }
 
 impl SystemClock {
-    /// The machine's clock; `fixed` is the value of the test hook, absent in every other build.
-    pub fn new(fixed: Option<&str>) -> Self {
-        Self {
-            fixed: fixed.and_then(Timestamp::parse),
-        }
+    /// The machine's clock; `hook` gives the instant a test set instead, looked at in every reading and absent in every
+    /// other build.
+    pub fn new(hook: fn() -> Option<String>) -> Self {
+        Self { hook }
     }
 }
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        self.fixed
+        let set = (self.hook)();
+        set.and_then(|text| Timestamp::parse(text.trim()))
             .unwrap_or_else(|| Timestamp::from_utc(Utc::now()))
     }
 }

@@ -6,7 +6,7 @@
 use super::database::Migrations;
 
 /// The migrations of `state.sqlite3`.
-pub const STATE: Migrations = Migrations(&[KERNEL_1, KERNEL_2, KERNEL_3, KERNEL_4]);
+pub const STATE: Migrations = Migrations(&[KERNEL_1, KERNEL_2, KERNEL_3, KERNEL_4, KERNEL_5]);
 
 const KERNEL_1: &str = "
 CREATE TABLE goal_heads(goal_id TEXT PRIMARY KEY, instance_id TEXT NOT NULL UNIQUE, revision INTEGER NOT NULL,
@@ -110,6 +110,14 @@ CREATE INDEX todos_finished ON todos(goal_id,append_seq) WHERE status='done' AND
 const KERNEL_4: &str = "
 CREATE INDEX turns_unfinished ON turns(goal_id) WHERE status NOT IN ('committed','stopped');
 CREATE INDEX turns_agent ON turns(goal_id,agent_id);
+";
+
+/// Which todo was completed last, by the order of the events: clocks may be set back.
+const KERNEL_5: &str = "
+ALTER TABLE todos ADD COLUMN completed_seq INTEGER;
+UPDATE todos SET completed_seq=COALESCE((SELECT seq FROM events WHERE events.goal_id=todos.goal_id AND recorded_us=completed_us),0)
+  WHERE completed_us IS NOT NULL;
+CREATE INDEX todos_completed ON todos(goal_id,role,completed_seq) WHERE completed_seq IS NOT NULL;
 ";
 
 #[cfg(test)]

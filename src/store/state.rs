@@ -40,6 +40,8 @@ pub struct Writer {
 pub struct EventRow {
     /// Its id.
     pub event_id: String,
+    /// Its place in the order of events.
+    pub seq: i64,
     /// Its instant, unique within the goal.
     pub recorded_at: Timestamp,
     /// The row's body.
@@ -271,6 +273,7 @@ impl GoalTx<'_> {
         self.head.events_bytes += line_bytes(&text);
         Ok(EventRow {
             event_id,
+            seq: self.tx.last_insert_rowid(),
             recorded_at,
             body,
         })

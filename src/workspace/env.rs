@@ -19,7 +19,7 @@ pub const TIME_ZONE: &str = "TZ";
 pub const SOURCE_DATE_EPOCH: &str = "SOURCE_DATE_EPOCH";
 /// Filter of the diagnostics on standard error.
 pub const LOG: &str = "LOOPX_LOG";
-/// Test builds: a fixed RFC 3339 clock.
+/// Test builds: a fixed RFC 3339 clock, or `@FILE` with the instant in a file that a test moves on.
 pub const TEST_NOW: &str = "LOOPX_TEST_NOW";
 /// Test builds: the armed crash point.
 pub const FAILPOINT: &str = "LOOPX_FAILPOINT";
@@ -53,6 +53,15 @@ pub fn test_hook(name: &str) -> Option<String> {
         text(name)
     } else {
         None
+    }
+}
+
+/// The instant a test set, as text: of the variable, or what its file holds now.
+pub fn test_now() -> Option<String> {
+    let set = test_hook(TEST_NOW)?;
+    match set.strip_prefix('@') {
+        Some(file) => std::fs::read_to_string(file).ok(),
+        None => Some(set),
     }
 }
 

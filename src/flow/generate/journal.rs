@@ -88,7 +88,10 @@ fn newest(
     let completed =
         |todo: &crate::contract::todo::Todo| todo.text("completed_at").and_then(Timestamp::parse);
     let rows = reader.rows();
-    let last = rows.last_done(&place.goal.id)?.as_ref().and_then(completed);
+    let last = rows
+        .latest_done(&place.goal.id)?
+        .as_ref()
+        .and_then(completed);
     if last.is_none_or(|instant| instant <= not_after) {
         return Ok(last);
     }

@@ -86,7 +86,7 @@ pub fn store_change(
     let is_completed =
         before.status() != Status::Done && after.status() == Status::Done && !is_superseded;
     let event = tx.event(draft.todo(Some(after.id().as_str())))?;
-    tx.update_todo(before, after, is_completed.then_some(event.recorded_at))?;
+    tx.update_todo(before, after, is_completed.then_some(&event))?;
     if after.status() == Status::Done || after.is_archived() {
         end_lease(tx, after)?;
     }

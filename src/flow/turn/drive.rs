@@ -1,4 +1,7 @@
 //! Drives a Turn through its phases: one step is performed, recorded durably, and only then the next one starts.
+//!
+//! A host and a validator may run for hours, so every step reads the clock anew: leases, the window of the cap, pauses and what
+//! is stamped are those of its own moment.
 
 use serde_json::{Value, json};
 
@@ -55,8 +58,9 @@ fn drive(
     let was_waiting = loaded.journal()?.status() == Some(Status::SchedulerActionRequired);
     let identity = journal_file::identity_of(loaded.journal()?.plan())
         .ok_or_else(journal_file::inconsistent)?;
-    let question = question(ports, place, &identity);
     if let Some(bound) = &start.bound {
+        let ports = &ports.later();
+        let question = question(ports, place, &identity);
         steps::admit((ports, place), loaded, &identity, &question)?;
         if start.retries {
             record((ports, place), &mut writer, loaded, Event::Retried)?;
@@ -74,21 +78,21 @@ fn drive(
         ports,
         place,
         identity: &identity,
-        question: &question,
         was_waiting,
     };
     while turn.next(&mut writer, loaded, (run, effects))? {}
-    writer.bring_up_exports(&place.goal.id, ports.now);
+    writer.bring_up_exports(&place.goal.id, ports.later().now);
     Ok(())
 }
 
 /// Records one event of the journal alone.
 fn record(
-    desk: (&Ports, &Place),
+    (ports, place): (&Ports, &Place),
     writer: &mut Writer,
     loaded: &mut Loaded,
     event: Event,
 ) -> Answer<()> {
+    let desk = (&ports.later(), place);
     journal_file::step(desk, writer, loaded, (|_| Ok(vec![event]), None))
 }
 
@@ -97,7 +101,6 @@ struct Settling<'a> {
     ports: &'a Ports,
     place: &'a Place,
     identity: &'a SettlementIdentity,
-    question: &'a Question,
     was_waiting: bool,
 }
 
@@ -109,12 +112,15 @@ impl Settling<'_> {
         loaded: &mut Loaded,
         (run, effects): (&Run, &mut Effects),
     ) -> Answer<bool> {
-        let desk = (self.ports, self.place);
-        let named = (self.identity, self.question);
+        let ports = &self.ports.later();
+        let desk = (ports, self.place);
+        let question = question(ports, self.place, self.identity);
+        let named = (self.identity, &question);
         let now = loaded.journal()?;
         match (now.status(), now.phases()) {
             (Some(Status::InProgress), Some(2)) => {
-                let events = steps::validate(self.ports, run, now)?;
+                let events = steps::validate(ports, run, now)?;
+                let desk = (&ports.later(), self.place);
                 journal_file::step(desk, writer, loaded, (|_| Ok(events), None))?;
                 crate::failpoint!(Point::ValidationStored);
             }
@@ -271,7 +277,7 @@ fn spend(
     let effect_ref = identity.effect_ref("quota_spend");
     let mut appended = false;
     let make = |tx: &mut GoalTx<'_>| -> Answer<Vec<Event>> {
-        // The host may have run for hours: cap, pause and roster are those of this moment.
+        // Cap, pause and roster are those of this moment, as the window of the question is.
         let goal = place.goal_of(&identity.agent)?;
         receipt_repair::writeback(tx, (place, question), identity)?;
         let steps = settle::steps(tx.rows(), identity)?;

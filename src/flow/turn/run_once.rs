@@ -226,7 +226,7 @@ fn go_on(
     drop(reader);
     // Hooks run by the goal as it is now, not as it was before its host.
     place.reload()?;
-    add_hooks(ports, place, &loaded, &mut answer);
+    add_hooks(&ports.later(), place, &loaded, &mut answer);
     Ok(answer)
 }
 

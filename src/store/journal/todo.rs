@@ -11,7 +11,7 @@ use crate::contract::time::Timestamp;
 use crate::contract::todo::{Role, Status, Todo};
 use crate::store::StoreError;
 use crate::store::rows::{Rows, micros, object, stored_text};
-use crate::store::state::GoalTx;
+use crate::store::state::{EventRow, GoalTx};
 
 /// A stored todo with its own revision.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,8 +78,15 @@ impl Rows<'_> {
         )
     }
 
-    /// The agent todo completed last.
+    /// The agent todo completed last, by the order of events.
     pub fn last_done(&self, goal: &GoalId) -> Result<Option<Todo>, StoreError> {
+        let sql = "SELECT body_json FROM todos WHERE goal_id=?1 AND role='agent' AND completed_seq IS NOT NULL
+                   ORDER BY completed_seq DESC LIMIT 1";
+        Ok(self.todos(sql, params![goal.as_str()])?.pop())
+    }
+
+    /// The agent todo with the latest instant of completion.
+    pub fn latest_done(&self, goal: &GoalId) -> Result<Option<Todo>, StoreError> {
         let sql = "SELECT body_json FROM todos WHERE goal_id=?1 AND role='agent' AND completed_us IS NOT NULL
                    ORDER BY completed_us DESC LIMIT 1";
         Ok(self.todos(sql, params![goal.as_str()])?.pop())
@@ -180,17 +187,17 @@ impl GoalTx<'_> {
         self.count(todo, 1)
     }
 
-    /// Replaces a todo's record. `completed` is the instant of a new completion, unique within the goal.
+    /// Replaces a todo's record. `completed` is the event of a new completion: its instant is unique within the goal.
     pub fn update_todo(
         &self,
         before: &Todo,
         after: &Todo,
-        completed: Option<Timestamp>,
+        completed: Option<&EventRow>,
     ) -> Result<(), StoreError> {
         let (text, _) = stored_text(&after.to_value())?;
         self.connection().execute(
             "UPDATE todos SET revision=revision+1, status=?3, priority_rank=?4, claimed_by=?5, archive_state=?6, body_json=?7,
-               completed_us=COALESCE(?8,completed_us) WHERE goal_id=?1 AND todo_id=?2",
+               completed_us=COALESCE(?8,completed_us), completed_seq=COALESCE(?9,completed_seq) WHERE goal_id=?1 AND todo_id=?2",
             params![
                 self.goal().as_str(),
                 after.id().as_str(),
@@ -199,12 +206,13 @@ impl GoalTx<'_> {
                 after.claimed_by(),
                 archive_state(after),
                 text,
-                completed.map(micros)
+                completed.map(|event| micros(event.recorded_at)),
+                completed.map(|event| event.seq),
             ],
         )?;
         if after.status() != Status::Done && before.status() == Status::Done {
             self.connection().execute(
-                "UPDATE todos SET completed_us=NULL WHERE goal_id=?1 AND todo_id=?2",
+                "UPDATE todos SET completed_us=NULL, completed_seq=NULL WHERE goal_id=?1 AND todo_id=?2",
                 params![self.goal().as_str(), after.id().as_str()],
             )?;
         }

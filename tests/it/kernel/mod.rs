@@ -15,6 +15,7 @@ mod large;
 mod leases;
 mod meddling;
 mod mixed;
+mod moments;
 mod overtaken;
 mod race;
 mod refresh;
