@@ -141,12 +141,13 @@ pub fn open_journal(
         journal: Some(journal),
         is_historical: false,
     };
-    journal_file::step(
+    let stored = journal_file::step(
         (ports, place),
         writer,
         &mut loaded,
         (|_| Ok(Vec::new()), None),
     )?;
+    stored.file()?;
     crate::failpoint!(Point::JournalOpened);
     Ok(loaded)
 }

@@ -53,7 +53,7 @@ pub(super) fn close_out(
             json!({"todo_id": todo_id, "continuation": "no_followup"}),
         )])
     };
-    journal_file::step((ports, place), writer, loaded, (make, None))
+    journal_file::step((ports, place), writer, loaded, (make, None))?.file()
 }
 
 pub(super) fn scheduler_owner(journal: &Journal) -> String {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::asked::Run;
 use super::closing;
-use super::journal_file::{self, Loaded};
+use super::journal_file::{self, Loaded, Stored};
 use super::packet::Effects;
 use super::steps;
 use crate::contract::error::ErrorCode;
@@ -93,7 +93,7 @@ fn record(
     event: Event,
 ) -> Answer<()> {
     let desk = (&ports.later(), place);
-    journal_file::step(desk, writer, loaded, (|_| Ok(vec![event]), None))
+    journal_file::step(desk, writer, loaded, (|_| Ok(vec![event]), None))?.file()
 }
 
 /// A Turn whose typed result is stored.
@@ -121,18 +121,20 @@ impl Settling<'_> {
             (Some(Status::InProgress), Some(2)) => {
                 let events = steps::validate(ports, run, now)?;
                 let desk = (&ports.later(), self.place);
-                journal_file::step(desk, writer, loaded, (|_| Ok(events), None))?;
+                journal_file::step(desk, writer, loaded, (|_| Ok(events), None))?.file()?;
                 crate::failpoint!(Point::ValidationStored);
             }
             (Some(Status::InProgress), Some(3)) => {
                 let done = write_back(desk, writer, loaded, named);
-                let done = (done, "writeback_failed");
-                effects.state_written |= settled_or_failed(desk, writer, loaded, done)?;
+                let done = settled_or_failed(desk, writer, loaded, (done, "writeback_failed"))?;
+                effects.state_written |= done.is_new;
+                done.stored.file()?;
             }
             (Some(Status::InProgress), Some(4)) => {
-                let done = spend_done(spend(desk, writer, loaded, named));
-                let done = (done, "quota_spend_failed");
-                effects.quota_spent |= settled_or_failed(desk, writer, loaded, done)?;
+                let done = spend(desk, writer, loaded, named);
+                let done = settled_or_failed(desk, writer, loaded, (done, "quota_spend_failed"))?;
+                effects.quota_spent |= done.is_new;
+                done.stored.file()?;
             }
             (Some(Status::SchedulerActionRequired), Some(5)) => {
                 closing::close_out(desk, writer, loaded, self.identity)?;
@@ -148,6 +150,14 @@ impl Settling<'_> {
         }
         Ok(true)
     }
+}
+
+/// A settlement step that is committed.
+struct Done {
+    /// True when this call did it, false when it was there already, is not owed, or failed.
+    is_new: bool,
+    /// Its file.
+    stored: Stored,
 }
 
 /// The question today's state is asked about this Turn.
@@ -170,7 +180,7 @@ fn write_back(
     writer: &mut Writer,
     loaded: &mut Loaded,
     (identity, question): (&SettlementIdentity, &Question),
-) -> Answer<bool> {
+) -> Answer<Done> {
     let result = loaded
         .journal()?
         .get("host_result")
@@ -196,13 +206,9 @@ fn write_back(
         is_new = true;
         Ok(vec![Event::WrittenBack(record)])
     };
-    journal_file::step(
-        (ports, place),
-        writer,
-        loaded,
-        (make, Some(Point::WritebackCommitted)),
-    )?;
-    Ok(is_new)
+    let between = Some(Point::WritebackCommitted);
+    let stored = journal_file::step((ports, place), writer, loaded, (make, between))?;
+    Ok(Done { is_new, stored })
 }
 
 /// The host may have written its Turn back itself: exactly its result counts, and nothing is written twice. Anything else
@@ -267,15 +273,15 @@ fn write_back_in(
     Ok(record)
 }
 
-/// Spends the Turn's slot; `false` when none is owed.
+/// Spends the Turn's slot, if one is owed.
 fn spend(
     (ports, place): (&Ports, &Place),
     writer: &mut Writer,
     loaded: &mut Loaded,
     (identity, question): (&SettlementIdentity, &Question),
-) -> Answer<Option<bool>> {
+) -> Answer<Done> {
     let effect_ref = identity.effect_ref("quota_spend");
-    let mut appended = false;
+    let mut is_new = false;
     let make = |tx: &mut GoalTx<'_>| -> Answer<Vec<Event>> {
         // Cap, pause and roster are those of this moment, as the window of the question is.
         let goal = place.goal_of(&identity.agent)?;
@@ -296,36 +302,29 @@ fn spend(
             effect_ref: Some(effect_ref.clone()),
         };
         let spent = settle::spend_in(tx, &goal, question, &asked)?;
-        appended = !spent.is_replay;
+        is_new = !spent.is_replay;
         let record = json!({"status": "spent", "slots": 1, "effect_ref": effect_ref, "run_generated_at": spent.generated_at});
         Ok(vec![Event::Spent(record)])
     };
-    journal_file::step(
-        (ports, place),
-        writer,
-        loaded,
-        (make, Some(Point::SpendCommitted)),
-    )?;
+    let between = Some(Point::SpendCommitted);
+    let stored = journal_file::step((ports, place), writer, loaded, (make, between))?;
     crate::failpoint!(Point::SpendCheckpointed);
-    Ok(Some(appended))
+    Ok(Done { is_new, stored })
 }
 
-fn spend_done(spent: Answer<Option<bool>>) -> Answer<bool> {
-    spent.map(|spent| spent.unwrap_or(false))
-}
-
-/// A refused settlement step fails the Turn and is recorded; a broken store stops everything.
+/// A refused settlement step fails the Turn and is recorded. A broken store and rows that contradict each other stop
+/// everything: nothing is done on top of them, and the Turn stays where it was.
 fn settled_or_failed(
     (ports, place): (&Ports, &Place),
     writer: &mut Writer,
     loaded: &mut Loaded,
-    (done, result_kind): (Answer<bool>, &'static str),
-) -> Answer<bool> {
+    (done, result_kind): (Answer<Done>, &'static str),
+) -> Answer<Done> {
     let refusal = match done {
         Ok(done) => return Ok(done),
         Err(refusal) => refusal,
     };
-    if is_of_the_store(&refusal) {
+    if leaves_the_turn(&refusal) {
         return Err(refusal);
     }
     let reason = refusal.code.to_string();
@@ -333,11 +332,15 @@ fn settled_or_failed(
         result_kind,
         reason,
     };
-    journal_file::step((ports, place), writer, loaded, (|_| Ok(vec![event]), None))?;
-    Ok(false)
+    let stored = journal_file::step((ports, place), writer, loaded, (|_| Ok(vec![event]), None))?;
+    Ok(Done {
+        is_new: false,
+        stored,
+    })
 }
 
-fn is_of_the_store(refusal: &Refusal) -> bool {
+/// What keeps a Turn where it stands instead of failing it.
+fn leaves_the_turn(refusal: &Refusal) -> bool {
     use ErrorCode as Code;
     matches!(
         refusal.code,
@@ -351,5 +354,9 @@ fn is_of_the_store(refusal: &Refusal) -> bool {
             | Code::RegistryInvalid
             | Code::GoalNotFound
             | Code::InternalError
+            | Code::EffectOutcomeUnknown
+            | Code::MalformedSettlementState
+            | Code::WritebackMissing
+            | Code::ReceiptMissing
     )
 }

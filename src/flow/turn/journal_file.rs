@@ -89,7 +89,22 @@ pub fn identity_of(plan: &Value) -> Option<SettlementIdentity> {
         .and_then(SettlementIdentity::parse)
 }
 
-/// Records one event: the caller's own rows and the journal in one transaction, then the file.
+/// A step that is committed: whether its file followed.
+#[must_use]
+pub struct Stored(Answer<()>);
+
+impl Stored {
+    /// Refuses to go on over a file that could not be written; the step itself stands.
+    pub fn file(self) -> Answer<()> {
+        self.0.map_err(|_| {
+            let text = "the step is stored and its journal file could not be written; free space or check permissions, then run again: the file is brought up and the Turn goes on";
+            Refusal::new(ErrorCode::StoreWriteFailed, text).with("journal_file", "pending")
+        })
+    }
+}
+
+/// Records one event: the caller's own rows and the journal in one transaction, then the file. An error says that nothing
+/// was stored.
 pub fn step(
     (ports, place): (&Ports, &Place),
     writer: &mut Writer,
@@ -98,7 +113,7 @@ pub fn step(
         impl FnOnce(&mut GoalTx<'_>) -> Answer<Vec<Event>>,
         Option<Point>,
     ),
-) -> Answer<()> {
+) -> Answer<Stored> {
     let key = TurnKey::new(loaded.row.turn_key.clone()).ok_or_else(inconsistent)?;
     // A host runs for long: what it did to the file meanwhile is not written over.
     check_unchanged(place, &key, &loaded.row)?;
@@ -117,10 +132,10 @@ pub fn step(
     if let Some(point) = between {
         crate::failpoint!(point);
     }
-    write_file(place, &key, &next)?;
+    let file = write_file(place, &key, &next);
     loaded.row = next;
     loaded.journal = Some(journal);
-    Ok(())
+    Ok(Stored(file))
 }
 
 /// The row of a Turn that has only its capture, or the row with a first journal.

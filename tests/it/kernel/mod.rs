@@ -23,6 +23,7 @@ mod registry;
 mod reviews;
 mod scenes;
 mod spends;
+mod stays;
 mod stop;
 mod todos;
 mod turns;
