@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::open::Place;
-use super::ports::Ports;
 use crate::contract::ids::AgentId;
 use crate::contract::periodic_report::identity::digest_of;
 use crate::contract::periodic_report::profile::Profile as ReportProfile;
@@ -18,13 +17,12 @@ use crate::store::rows::Rows;
 const MAX_ATTEMPTS: i64 = 10_000;
 
 /// Dispatches the hooks of a committed writeback; `None` when none is registered.
-pub fn dispatch(ports: &Ports, place: &Place, identity: &SettlementIdentity) -> Option<Value> {
+pub fn dispatch(place: &Place, identity: &SettlementIdentity) -> Option<Value> {
     if !intent::is_subscribed(&place.goal) {
         return None;
     }
     let outcome = run(place, identity);
     crate::failpoint!(Point::HookDispatched);
-    let _ = ports;
     Some(match outcome {
         Ok(packet) => packet,
         Err(code) => failure(code),

@@ -189,9 +189,9 @@ pub struct SpendAsk<'a> {
     pub effect_ref: Option<String>,
 }
 
-/// A committed spend.
+/// The slot a Turn spent.
 #[derive(Clone, Debug)]
-pub struct Spent1 {
+pub struct SpentSlot {
     /// The run that carries it.
     pub generated_at: String,
     /// Spent slots before.
@@ -208,14 +208,14 @@ pub fn spend_in(
     goal: &Goal,
     question: &Question,
     asked: &SpendAsk<'_>,
-) -> Answer<Spent1> {
+) -> Answer<SpentSlot> {
     let steps = steps(tx.rows(), asked.identity)?;
     let window = snapshot::spent(tx.rows(), goal, question)?;
     if let Some(spend) = &steps.spend {
         if steps.spend_lacks_event {
             put_back_spend_event(tx, asked)?;
         }
-        let replay = Spent1 {
+        let replay = SpentSlot {
             generated_at: spend.run_generated_at.clone(),
             before: window.slots,
             after: window.slots,
@@ -263,7 +263,7 @@ pub fn spend_by_agent(
     goal: &Goal,
     question: &Question,
     identity: &SettlementIdentity,
-) -> Answer<Spent1> {
+) -> Answer<SpentSlot> {
     let asked = SpendAsk {
         identity,
         source: "heartbeat",
@@ -296,7 +296,7 @@ fn append_spend(
     asked: &SpendAsk<'_>,
     writeback: &Writeback,
     window: Spent,
-) -> Answer<Spent1> {
+) -> Answer<SpentSlot> {
     let identity = asked.identity;
     let effect = identity.effect_id();
     let at = tx.rows().free_run_instant(&identity.goal, tx.now())?;
@@ -330,7 +330,7 @@ fn append_spend(
     };
     tx.put_spend(&spend, at)?;
     tx.put_step(&effect, "quota_spend", Some(&spend.run_generated_at))?;
-    Ok(Spent1 {
+    Ok(SpentSlot {
         generated_at: spend.run_generated_at,
         before: window.slots,
         after: window.slots + 1,

@@ -10,7 +10,7 @@ use crate::contract::settlement::{Binding, SettlementIdentity};
 use crate::failpoint::Point;
 use crate::flow::open::{Answer, Place};
 use crate::flow::ports::Ports;
-use crate::flow::settle::{self, Spent1};
+use crate::flow::settle::{self, SpentSlot};
 use crate::flow::{hooks, quota};
 use crate::kernel::quota::packet as quota_packet;
 use crate::kernel::refresh::{Recovery, SinkDecision};
@@ -20,7 +20,7 @@ use crate::store::rows::Rows;
 pub(super) struct Done {
     pub(super) body: Map<String, Value>,
     pub(super) appended: bool,
-    pub(super) spent: Option<Spent1>,
+    pub(super) spent: Option<SpentSlot>,
     pub(super) repaired: bool,
     /// What outside sinks may do, as the rows have it that were written or read last.
     pub(super) sinks: SinkDecision,
@@ -92,7 +92,7 @@ pub(super) fn finish((ports, place): (&Ports, &Place), asked: &Refresh, done: Do
         packet.insert("settlement_progress".to_owned(), progress);
         drop(reader);
         if identity.binding != Binding::Unbound
-            && let Some(hooks) = hooks::dispatch(ports, place, identity)
+            && let Some(hooks) = hooks::dispatch(place, identity)
         {
             packet.insert("post_writeback_hooks".to_owned(), hooks);
         }

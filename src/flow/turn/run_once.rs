@@ -226,7 +226,7 @@ fn go_on(
     drop(reader);
     // Hooks run by the goal as it is now, not as it was before its host.
     place.reload()?;
-    add_hooks(&ports.later(), place, &loaded, &mut answer);
+    add_hooks(place, &loaded, &mut answer);
     Ok(answer)
 }
 
@@ -240,7 +240,7 @@ fn replay(
     let mut answer =
         packet::execution(reader.rows(), loaded, Effects::default(), (recovery, retry))?;
     drop(reader);
-    add_hooks(ports, place, loaded, &mut answer);
+    add_hooks(place, loaded, &mut answer);
     if let Ok(writer) = place.store.write() {
         writer.bring_up_exports(&place.goal.id, ports.now);
     }
@@ -248,7 +248,7 @@ fn replay(
 }
 
 /// A written-back Turn dispatches its hooks, again on every replay, from the committed source.
-fn add_hooks(ports: &Ports, place: &Place, loaded: &Loaded, answer: &mut Value) {
+fn add_hooks(place: &Place, loaded: &Loaded, answer: &mut Value) {
     let Some(journal) = &loaded.journal else {
         return;
     };
@@ -256,7 +256,7 @@ fn add_hooks(ports: &Ports, place: &Place, loaded: &Loaded, answer: &mut Value) 
         return;
     }
     if let Some(identity) = journal_file::identity_of(journal.plan())
-        && let Some(dispatched) = hooks::dispatch(ports, place, &identity)
+        && let Some(dispatched) = hooks::dispatch(place, &identity)
     {
         answer["post_writeback_hooks"] = dispatched;
     }

@@ -28,7 +28,7 @@ pub fn admit_for_dispatch(plan: &Value) -> Result<SettlementIdentity, Refusal> {
     let source = complete_source(envelope)?;
     check_source(envelope, &source)?;
     check_action(envelope, &source)?;
-    let (frame, key) = frame_of(plan, envelope, &source)?;
+    let (frame, key) = frame_of(plan, &source)?;
     let decision = source.decision();
     let blocks = [
         (
@@ -121,11 +121,7 @@ fn check_action(envelope: &Map<String, Value>, source: &CompleteSource) -> Resul
 }
 
 /// The frame the plan says it has, with the Turn key recomputed from the source.
-fn frame_of(
-    plan: &Value,
-    envelope: &Map<String, Value>,
-    source: &CompleteSource,
-) -> Result<(Frame, String), Refusal> {
+fn frame_of(plan: &Value, source: &CompleteSource) -> Result<(Frame, String), Refusal> {
     let text = |object: &str, name: &str| {
         plan.get(object)
             .and_then(|object| object.get(name))
@@ -159,7 +155,6 @@ fn frame_of(
     if !is_own {
         return Err(refuse(ErrorCode::TurnIdentityMismatch));
     }
-    let _ = envelope;
     let frame = Frame {
         host: host.kind,
         execution_mode: host.execution_mode,
