@@ -202,3 +202,46 @@ fn a_todo_does_not_follow_itself() {
     }
     assert_eq!(status(&world, &todo), "open");
 }
+
+#[test]
+fn the_work_of_a_turn_is_written_back_and_paid_and_changes_no_todo_that_is_anothers_by_then() {
+    let at = |todo: &str| ["--goal-id", GOAL, "--todo-id", todo].map(str::to_owned);
+    let commands: [&[&str]; 3] = [
+        &["todo", "complete", "--agent-id", "lane-b"],
+        &["todo", "claim", "--claimed-by", "lane-b"],
+        &[
+            "task-lease",
+            "acquire",
+            "--owner",
+            "lane-b",
+            "--idempotency-key",
+            "k",
+        ],
+    ];
+    for command in commands {
+        let (world, todo) = completable();
+        world.decide(&["--turn-instance-id", "turn-1", "--todo-id", &todo]);
+        let at = at(&todo);
+        let at: Vec<&str> = at.iter().map(String::as_str).collect();
+        world.run(&[command, &at].concat()).packet();
+        let record = |world: &World| {
+            let sql = "SELECT body_json, revision FROM todos WHERE todo_id=?1";
+            let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            let found: (String, i64) = world.store().query_row(sql, [&todo], read).expect("a todo");
+            found
+        };
+        let before = record(&world);
+        let done = world.refresh(&todo, "turn-1", &["--settle-turn"]).packet();
+        assert_eq!(
+            done["settlement_progress"]["state"], "settled",
+            "{command:?}"
+        );
+        assert_eq!(record(&world), before, "{command:?}");
+        assert_eq!(world.spent(), 1);
+        // Finishing it stays the other's.
+        let complete = ["todo", "complete", "--agent-id", "lane-a"];
+        let turn = ["--turn-instance-id", "turn-1", "--no-follow-up"];
+        world.run(&[&complete[..], &at, &turn].concat()).refusal();
+        assert_eq!(record(&world), before, "{command:?}");
+    }
+}
