@@ -71,8 +71,8 @@ fn assemble(source: &Value, frame: &Frame) -> Result<Map<String, Value>, NotCano
             "source_decision_hash": decision_hash,
         }),
     );
-    let compaction = compaction(source, &envelope);
-    envelope.insert("compaction".to_owned(), compaction);
+    // Its place; the sizes are those of the finished envelope.
+    envelope.insert("compaction".to_owned(), Value::Null);
     let (identity, authority, settlement) = (
         identity(decision, frame),
         authority(decision),
@@ -96,6 +96,8 @@ fn assemble(source: &Value, frame: &Frame) -> Result<Map<String, Value>, NotCano
     envelope.insert("settlement".to_owned(), settlement);
     envelope.insert("execution".to_owned(), json!({"kind": "executable"}));
     envelope.insert("required_controls".to_owned(), json!(CONTROLS));
+    let compaction = compaction(&envelope);
+    envelope.insert("compaction".to_owned(), compaction);
     Ok(envelope)
 }
 
@@ -275,11 +277,22 @@ fn detail_ref(decision: &Map<String, Value>) -> Value {
     })
 }
 
-/// Sizes are measured and reported; they admit or refuse nothing.
-fn compaction(source: &Value, envelope: &Map<String, Value>) -> Value {
+/// Sizes of the finished envelope are measured and reported; they admit or refuse nothing. The budget is about the envelope
+/// without its source, as it is read; what a host gets in all stands beside it. Only this block itself is not counted.
+fn compaction(envelope: &Map<String, Value>) -> Value {
     let length = |value: &str| value.chars().count();
-    let source_text = serde_json::to_string(source).unwrap_or_default();
-    let text = serde_json::to_string(envelope).unwrap_or_default();
+    let print = |left_out: &[&str]| {
+        let members = envelope.iter();
+        let kept: Map<String, Value> = members
+            .filter(|(name, _)| !left_out.contains(&name.as_str()))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        serde_json::to_string(&kept).unwrap_or_default()
+    };
+    let source_text = envelope.get("source").map(Value::to_string);
+    let source_text = source_text.unwrap_or_default();
+    let text = print(&["source", "compaction"]);
+    let complete = print(&["compaction"]);
     let (from, to) = (length(&source_text), length(&text));
     let ratio = if from == 0 {
         0.0
@@ -293,10 +306,12 @@ fn compaction(source: &Value, envelope: &Map<String, Value>) -> Value {
         "budget_bytes": BUDGET,
         "within_budget": text.len() <= BUDGET,
         "envelope_utf8_bytes": text.len(),
+        "complete_utf8_bytes": complete.len(),
     });
     if text.len() > BUDGET {
         let sections: Map<String, Value> = envelope
             .iter()
+            .filter(|(name, _)| *name != "source")
             .map(|(name, value)| {
                 (
                     name.clone(),

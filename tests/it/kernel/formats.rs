@@ -264,3 +264,22 @@ fn a_newer_damaged_or_lost_store_is_typed_and_keeps_its_bytes() {
     all("store_corrupt");
     assert_eq!(world.host_calls(), 0);
 }
+
+#[test]
+fn the_sizes_of_an_envelope_are_those_of_what_is_printed() {
+    let (world, _) = World::with_todo();
+    let printed = world.decide(&["--turn-envelope"]);
+    let length = |left_out: &[&str]| {
+        let members = printed.as_object().expect("an object").iter();
+        let kept: serde_json::Map<String, Value> = members
+            .filter(|(name, _)| !left_out.contains(&name.as_str()))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        Value::Object(kept).to_string().len()
+    };
+    let sizes = &printed["compaction"];
+    let thin = length(&["compaction", "source"]);
+    assert_eq!(sizes["envelope_utf8_bytes"], thin);
+    assert_eq!(sizes["complete_utf8_bytes"], length(&["compaction"]));
+    assert_eq!(sizes["within_budget"], thin <= 8_192);
+}
