@@ -21,6 +21,7 @@ use crate::flow::turn::read::{self, Owner};
 use crate::flow::turn::run_once;
 use crate::flow::turn::{inspect, managed};
 use crate::kernel::turn::plan::HostChoice;
+use crate::kernel::turn::recover::OnFailed;
 
 pub(super) fn run(args: &TurnArgs, global: &Global) -> Reply {
     match &args.command {
@@ -44,7 +45,7 @@ pub(super) fn run(args: &TurnArgs, global: &Global) -> Reply {
                 ports,
                 &owner(&args.owner),
                 &args.turn_key,
-                args.retry_failed_turn,
+                OnFailed::of_flag(args.retry_failed_turn),
             )
         }),
         TurnCommand::Detail(args) => detail(args, global),
@@ -185,7 +186,7 @@ fn request(args: &TurnRunOnceArgs) -> Result<RunOnce, Refusal> {
     Ok(RunOnce {
         ask: ask(common, (HostWord::GenericCli, ModeWord::IsolatedHeadless))?,
         resume: args.resume_turn_key.clone(),
-        retry: args.retry_failed_turn,
+        on_failed: OnFailed::of_flag(args.retry_failed_turn),
         run: Run {
             host_argv,
             validator_argv,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::plan::TurnAsk;
 use crate::contract::ids::TurnKey;
+use crate::kernel::turn::recover::OnFailed;
 
 /// One execution as it is asked for.
 #[derive(Clone, Debug)]
@@ -12,8 +13,8 @@ pub struct RunOnce {
     pub ask: TurnAsk,
     /// The stored Turn to resume.
     pub resume: Option<TurnKey>,
-    /// Tries a failed Turn again.
-    pub retry: bool,
+    /// What is wanted with a failed Turn.
+    pub on_failed: OnFailed,
     /// How hosts and validators are run.
     pub run: Run,
 }

@@ -91,7 +91,8 @@ pub fn publish(
     crate::failpoint!(Point::CapturePublished);
     let named = plan
         .get("transaction")
-        .is_some_and(|transaction| transaction.get("turn_instance_id").is_some());
+        .is_some_and(|transaction| transaction.get("turn_instance_id").is_some())
+        .then_some(&identity.instance);
     let mut row = journal_file::open_row(place, key, identity, named);
     row.capture_id = Some(capture_row.capture_id.clone());
     let mut tx = place.begin(ports, writer)?;

@@ -5,7 +5,7 @@ use super::{capture, journal_file, journal_lock};
 use crate::contract::ids::TurnKey;
 use crate::contract::packet::Refusal;
 use crate::flow::open::{Answer, Place};
-use crate::kernel::turn::recover::{self, Recovery};
+use crate::kernel::turn::recover::{self, OnFailed, Recovery};
 use crate::store::journal::turn::TurnRow;
 use crate::store::lock;
 use crate::store::rows::Rows;
@@ -51,7 +51,7 @@ fn look(place: &Place, rows: Rows<'_>, (key, row): (&TurnKey, &TurnRow)) -> Answ
     };
     let runs_a_host = match journal
         .as_ref()
-        .map(|journal| recover::assess(journal, true))
+        .map(|journal| recover::assess(journal, OnFailed::Retry))
     {
         None => true,
         Some(Recovery::Continue { reinvokes_host, .. }) => reinvokes_host,

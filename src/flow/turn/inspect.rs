@@ -14,7 +14,7 @@ use crate::flow::open::{self, Answer, Place};
 use crate::flow::ports::Ports;
 use crate::kernel::turn::dispatch::admit_for_dispatch;
 use crate::kernel::turn::journal::{Journal, Status};
-use crate::kernel::turn::recover::{self, Recovery};
+use crate::kernel::turn::recover::{self, OnFailed, Recovery};
 use crate::store::journal::turn::TurnRow;
 use crate::store::lock::{Held, TurnJournal};
 use crate::store::private_file;
@@ -31,7 +31,7 @@ fn writer_gone(ports: &Ports, place: &Place, key: &TurnKey) -> Answer<Option<Hel
 }
 
 /// Looks at a journal as it lies there; what is wrong with it is a finding.
-pub fn inspect(ports: &Ports, owner: &Owner, key: &TurnKey, retry: bool) -> Answer {
+pub fn inspect(ports: &Ports, owner: &Owner, key: &TurnKey, on_failed: OnFailed) -> Answer {
     let place = open::goal(ports, &owner.goal)?;
     let _held = writer_gone(ports, &place, key)?;
     let reader = place.reader()?;
@@ -66,10 +66,10 @@ pub fn inspect(ports: &Ports, owner: &Owner, key: &TurnKey, retry: bool) -> Answ
         Some((_, verified)) => verified.as_ref().err().map(|refusal| refusal.code),
         None => Some(ErrorCode::TurnCaptureNotRecorded),
     };
-    let recovery = recovery(file.as_ref(), (&found, is_equal), retry);
+    let recovery = recovery(file.as_ref(), (&found, is_equal), on_failed);
     let recovery = unless_refused(recovery, file.as_ref(), lost);
     let mut packet = findings((owner, key), file.as_ref(), (&found, is_equal));
-    packet["recovery_decision"] = recovery.to_value(retry);
+    packet["recovery_decision"] = recovery.to_value(on_failed);
     packet["decision_capture"] = json!(verified.map(|(id, verified)| {
         json!({"present": id.is_some(), "valid": verified.is_ok(), "capture_id": id})
     }));
@@ -80,7 +80,7 @@ pub fn inspect(ports: &Ports, owner: &Owner, key: &TurnKey, retry: bool) -> Answ
 fn recovery(
     file: Option<&Journal>,
     (violations, is_equal): (&[&str], bool),
-    retry: bool,
+    on_failed: OnFailed,
 ) -> Recovery {
     let is_foreign = violations.iter().any(|violation| {
         matches!(
@@ -92,7 +92,7 @@ fn recovery(
         Some(_) if is_equal && !is_foreign && violations.contains(&SIGNATURE) => {
             Recovery::Blocked(ErrorCode::TurnActionMismatch)
         }
-        Some(journal) if is_equal && !is_foreign => recover::assess(journal, retry),
+        Some(journal) if is_equal && !is_foreign => recover::assess(journal, on_failed),
         _ => Recovery::Blocked(ErrorCode::JournalInconsistent),
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::contract::digest;
 use crate::contract::error::ErrorCode;
-use crate::contract::ids::{AgentId, GoalId, TurnKey};
+use crate::contract::ids::{AgentId, GoalId, TurnInstanceId, TurnKey};
 use crate::contract::json;
 use crate::contract::packet::Refusal;
 use crate::contract::settlement::SettlementIdentity;
@@ -143,14 +143,14 @@ pub fn open_row(
     place: &Place,
     key: &TurnKey,
     identity: &SettlementIdentity,
-    named: bool,
+    named: Option<&TurnInstanceId>,
 ) -> TurnRow {
     TurnRow {
         turn_key: key.to_string(),
         goal_id: place.goal.id.to_string(),
         agent_id: identity.agent.to_string(),
         effect_id: identity.effect_id(),
-        instance: named.then(|| identity.instance.to_string()),
+        instance: named.map(TurnInstanceId::to_string),
         status: "in_progress".to_owned(),
         completed_phases: String::new(),
         attempts: 0,

@@ -10,7 +10,7 @@ use crate::contract::turn::failure::Cause;
 use crate::flow::open::Answer;
 use crate::flow::settle;
 use crate::kernel::turn::journal::{Journal, Status};
-use crate::kernel::turn::recover::{self, Recovery};
+use crate::kernel::turn::recover::{self, OnFailed, Recovery};
 use crate::store::rows::Rows;
 
 /// What this call did.
@@ -41,7 +41,7 @@ pub fn execution(
     rows: Rows<'_>,
     loaded: &Loaded,
     effects: Effects,
-    (recovery, retry): (&Recovery, bool),
+    (recovery, on_failed): (&Recovery, OnFailed),
 ) -> Answer<Value> {
     let journal = loaded
         .journal
@@ -78,14 +78,11 @@ pub fn execution(
         put("settlement_result", result.unwrap_or(stored));
     }
     if is_replay {
-        put("recovery", recovery.to_value(retry));
+        put("recovery", recovery.to_value(on_failed));
     } else if !is_ok {
         // What the next call finds, not what this one began with: a failed Turn waits for the retry flag.
-        let is_failed = status == Status::Failed;
-        put(
-            "recovery",
-            recover::assess(journal, is_failed).to_value(is_failed),
-        );
+        let next = OnFailed::of_flag(status == Status::Failed);
+        put("recovery", recover::assess(journal, next).to_value(next));
     }
     recorded(&mut packet, journal);
     if !is_ok {

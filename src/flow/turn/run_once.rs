@@ -24,7 +24,7 @@ use crate::flow::open::{Answer, Place};
 use crate::flow::ports::Ports;
 use crate::flow::{hooks, quota, settle};
 use crate::kernel::turn::plan::Route;
-use crate::kernel::turn::recover::{self, Recovery};
+use crate::kernel::turn::recover::{self, OnFailed, Recovery};
 use crate::store::lock::{Held, Lane};
 
 /// Previews or executes.
@@ -160,9 +160,9 @@ fn resume(
         let text = "the Turn was started with another kind of host; use that kind";
         return Err(refuse(Refusal::new(ErrorCode::HostMismatch, text)));
     }
-    let recovery = recover::assess(journal, asked.retry);
+    let recovery = recover::assess(journal, asked.on_failed);
     match &recovery {
-        Recovery::ReturnExisting(_) => replay((ports, place), &loaded, &recovery, asked.retry),
+        Recovery::ReturnExisting(_) => replay((ports, place), &loaded, &recovery, asked.on_failed),
         Recovery::Blocked(code) => {
             let text = match code {
                 ErrorCode::HostRetryBudgetExhausted => {
@@ -174,7 +174,7 @@ fn resume(
             };
             let refusal = Refusal::new(*code, text);
             Err(refuse(
-                refusal.with("recovery", recovery.to_value(asked.retry)),
+                refusal.with("recovery", recovery.to_value(asked.on_failed)),
             ))
         }
         Recovery::Continue { .. } => {
@@ -222,7 +222,8 @@ fn go_on(
         },
     )?;
     let reader = place.reader()?.ok_or_else(journal_file::inconsistent)?;
-    let mut answer = packet::execution(reader.rows(), &loaded, effects, (recovery, asked.retry))?;
+    let mut answer =
+        packet::execution(reader.rows(), &loaded, effects, (recovery, asked.on_failed))?;
     drop(reader);
     // Hooks run by the goal as it is now, not as it was before its host.
     place.reload()?;
@@ -234,11 +235,15 @@ fn replay(
     (ports, place): (&Ports, &Place),
     loaded: &Loaded,
     recovery: &Recovery,
-    retry: bool,
+    on_failed: OnFailed,
 ) -> Answer {
     let reader = place.reader()?.ok_or_else(journal_file::inconsistent)?;
-    let mut answer =
-        packet::execution(reader.rows(), loaded, Effects::default(), (recovery, retry))?;
+    let mut answer = packet::execution(
+        reader.rows(),
+        loaded,
+        Effects::default(),
+        (recovery, on_failed),
+    )?;
     drop(reader);
     add_hooks(place, loaded, &mut answer);
     if let Ok(writer) = place.store.write() {

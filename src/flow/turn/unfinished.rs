@@ -14,7 +14,7 @@ use crate::kernel::quota::interaction;
 use crate::kernel::quota::packet;
 use crate::kernel::quota::places::shell_line;
 use crate::kernel::turn::journal::Journal;
-use crate::kernel::turn::recover::{self, Recovery};
+use crate::kernel::turn::recover::{self, OnFailed, Recovery};
 use crate::store::journal::turn::TurnRow;
 use crate::store::lock;
 use crate::store::rows::Rows;
@@ -119,7 +119,7 @@ impl Stand {
         let recovery = match journal {
             None if row.journal_json.is_empty() => return stand,
             None => Recovery::Blocked(ErrorCode::JournalInconsistent),
-            Some(journal) => recover::assess(journal, true),
+            Some(journal) => recover::assess(journal, OnFailed::Retry),
         };
         match recovery {
             Recovery::Continue { from, retries, .. } => {

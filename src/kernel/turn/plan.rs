@@ -244,7 +244,10 @@ impl TurnPlan {
     pub fn stored(&self) -> Value {
         let mut plan = self.head("execute", Value::Object(self.envelope.clone()));
         plan["session"] = self.session();
-        plan["transaction"] = self.transaction(true);
+        plan["transaction"] = self.transaction();
+        if let Some(identity) = &self.identity {
+            plan["transaction"]["settlement_plan"] = envelope::plan(identity);
+        }
         plan
     }
 
@@ -265,7 +268,7 @@ impl TurnPlan {
         plan["inspection"] = json!(false);
         plan["executable"] = json!(self.turn_key.is_some());
         plan["session"] = self.session();
-        plan["transaction"] = self.transaction(false);
+        plan["transaction"] = self.transaction();
         plan
     }
 
@@ -315,7 +318,7 @@ impl TurnPlan {
         json!({"schema_version": "loopx_turn_session_binding_v0", "action": action, "context_policy": self.host.context})
     }
 
-    fn transaction(&self, with_settlement: bool) -> Value {
+    fn transaction(&self) -> Value {
         let is_planned = self.turn_key.is_some();
         let mut transaction = json!({
             "schema_version": "loopx_turn_transaction_plan_v0",
@@ -327,9 +330,6 @@ impl TurnPlan {
         });
         if let Some(instance) = &self.instance {
             transaction["turn_instance_id"] = json!(instance);
-        }
-        if with_settlement && let Some(identity) = &self.identity {
-            transaction["settlement_plan"] = envelope::plan(identity);
         }
         transaction
     }

@@ -27,8 +27,27 @@ pub enum Recovery {
     Blocked(ErrorCode),
 }
 
+/// What a call wants with a Turn that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnFailed {
+    /// To see its stored result.
+    Show,
+    /// To have it tried again.
+    Retry,
+}
+
+impl OnFailed {
+    /// By the flag of the command line.
+    pub const fn of_flag(is_set: bool) -> Self {
+        match is_set {
+            true => Self::Retry,
+            false => Self::Show,
+        }
+    }
+}
+
 /// Assesses a journal.
-pub fn assess(journal: &Journal, retry: bool) -> Recovery {
+pub fn assess(journal: &Journal, on_failed: OnFailed) -> Recovery {
     let (Some(status), Some(done)) = (journal.status(), journal.phases()) else {
         return Recovery::Blocked(ErrorCode::JournalInconsistent);
     };
@@ -38,7 +57,9 @@ pub fn assess(journal: &Journal, retry: bool) -> Recovery {
     let from = PHASES.get(done).copied().unwrap_or("scheduler_ack");
     match status {
         Status::Committed | Status::Stopped => Recovery::ReturnExisting("terminal_result_retained"),
-        Status::Failed if !retry => Recovery::ReturnExisting("failed_retry_not_requested"),
+        Status::Failed if on_failed == OnFailed::Show => {
+            Recovery::ReturnExisting("failed_retry_not_requested")
+        }
         Status::Failed => failed(journal, from),
         Status::InProgress => Recovery::Continue {
             from,
@@ -113,7 +134,7 @@ fn is_consistent(journal: &Journal, status: Status, done: usize) -> bool {
 
 impl Recovery {
     /// The packet.
-    pub fn to_value(&self, retry: bool) -> Value {
+    pub fn to_value(&self, on_failed: OnFailed) -> Value {
         let (action, can_continue, from, reinvokes, reason) = match self {
             Recovery::Continue {
                 from,
@@ -139,7 +160,7 @@ impl Recovery {
             "resume_from": from,
             "reinvoke_host": reinvokes,
             "reason": reason,
-            "retry_failed": retry,
+            "retry_failed": on_failed == OnFailed::Retry,
             "checks": [],
         })
     }
@@ -161,7 +182,7 @@ mod tests {
     fn ended_turns_are_given_back_and_failed_ones_wait_for_the_flag() {
         let done = journal("committed", 7, json!({"host_result": {}}));
         assert_eq!(
-            assess(&done, true),
+            assess(&done, OnFailed::Retry),
             Recovery::ReturnExisting("terminal_result_retained")
         );
         let failed = journal(
@@ -170,11 +191,11 @@ mod tests {
             json!({"host_failure": {"kind": "unknown", "attempt": 1}}),
         );
         assert_eq!(
-            assess(&failed, false),
+            assess(&failed, OnFailed::Show),
             Recovery::ReturnExisting("failed_retry_not_requested")
         );
         assert!(matches!(
-            assess(&failed, true),
+            assess(&failed, OnFailed::Retry),
             Recovery::Continue {
                 from: "host_execute",
                 reinvokes_host: true,
@@ -191,7 +212,7 @@ mod tests {
             json!({"host_failure": {"kind": "executor_timeout", "attempt": 2}, "host_attempt_count": 2}),
         );
         assert_eq!(
-            assess(&spent, true),
+            assess(&spent, OnFailed::Retry),
             Recovery::Blocked(ErrorCode::HostRetryBudgetExhausted)
         );
         let broken = journal(
@@ -200,7 +221,7 @@ mod tests {
             json!({"host_failure": {"kind": "odd", "attempt": 1}}),
         );
         assert_eq!(
-            assess(&broken, true),
+            assess(&broken, OnFailed::Retry),
             Recovery::Blocked(ErrorCode::HostRetryContractInvalid)
         );
         let output = journal(
@@ -209,7 +230,7 @@ mod tests {
             json!({"host_failure": {"kind": "output_budget_exhausted", "attempt": 1}}),
         );
         assert_eq!(
-            assess(&output, true),
+            assess(&output, OnFailed::Retry),
             Recovery::Blocked(ErrorCode::HostRetryNotAvailable)
         );
     }
@@ -222,7 +243,7 @@ mod tests {
             json!({"host_result": {}, "validation_stage": "task_postcondition"}),
         );
         assert!(matches!(
-            assess(&failed, true),
+            assess(&failed, OnFailed::Retry),
             Recovery::Continue {
                 from: "validation",
                 reinvokes_host: false,
@@ -241,7 +262,7 @@ mod tests {
         ] {
             let journal = journal(status, phases, json!({"host_result": {}}));
             assert_eq!(
-                assess(&journal, false),
+                assess(&journal, OnFailed::Show),
                 Recovery::Blocked(ErrorCode::JournalInconsistent),
                 "{status}"
             );
