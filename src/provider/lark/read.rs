@@ -238,6 +238,7 @@ pub(super) fn mark_page(envelope: &Value, sent: Option<&Opaque>) -> Read<MarkPag
         .ok_or_else(unreadable)?;
     let items = match data.get("items") {
         Some(Value::Array(items)) => items.as_slice(),
+        Some(Value::Null) => &[],
         // Without the list there is no proof that a mark is absent.
         _ => return Err(unreadable()),
     };

@@ -4,6 +4,21 @@ use serde_json::json;
 
 use super::desk::{Desk, holds};
 
+/// A shown list that is null is an empty list, docs/spec/lark-cli.md 3.1.
+#[test]
+fn a_mark_that_a_null_list_does_not_hold_counts_as_removed() {
+    let desk = Desk::with_message();
+    holds(&desk.mark("processing"), &json!({"status": "processing"}));
+    desk.lark.faults(json!([
+        {"on": "api", "method": "DELETE", "do": "code", "code": 231_007},
+        {"on": "api", "method": "GET", "path": "reactions", "do": "set", "values": {"/data": {"items": null, "has_more": false}}}
+    ]));
+    holds(
+        &desk.mark("reaction-complete"),
+        &json!({"ok": true, "status": "completed", "deleted_count": 1}),
+    );
+}
+
 /// 13, 14, 23
 #[test]
 fn a_mark_of_unknown_outcome_is_never_made_twice_and_an_absent_one_counts_as_removed() {
