@@ -30,6 +30,7 @@ use crate::flow::inbox::progress::{Progress, Step as Progressed};
 use crate::kernel::inbox::gaps;
 use crate::kernel::inbox::history_window::{self, HistoryRequest, OpenWindow, Step, Transition};
 use crate::port::channel::ProviderErrorKind as Kind;
+use crate::store::StoreError;
 use crate::store::document::history_cursor::HistoryCursorFile;
 use crate::store::inbox::{Exporter, Inbox, SyncFile};
 use crate::store::lock::{Cursor, Held};
@@ -95,7 +96,11 @@ pub fn run(
         }
     };
     if let (Mode::Execute, Some(cursor)) = (request.mode, cursor) {
-        close_covered(&route.store()?, (&binding.key, desk.now), &cursor)?;
+        match close_covered(&route.store()?, (&binding.key, desk.now), &cursor) {
+            // The page is committed and its receipt is due; the row goes with the next call.
+            Err(InboxError::Store(StoreError::Busy)) => {}
+            closed => closed?,
+        }
     }
     Ok((packet, activation))
 }

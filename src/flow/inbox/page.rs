@@ -274,8 +274,11 @@ impl History<'_> {
             added.map(|(event, _)| (event.message_id().as_str(), event.to_row())),
         );
         let revised: Vec<&str> = newer.keys().map(String::as_str).collect();
-        store.export_revisions(out, &revised)?;
-        let read = store.events(&ids(page))?;
+        // The page is committed: what cannot be read now is a readback that failed.
+        let exported = store.export_revisions(out, &revised);
+        let Ok(read) = exported.and_then(|()| store.events(&ids(page))) else {
+            return Ok(false);
+        };
         Ok(events
             .iter()
             .zip(&news)
