@@ -140,9 +140,12 @@ impl Delivery<'_> {
                 Ok(Ok(id))
             }
             Err(error) if error.effect == ExternalWriteOutcome::None => {
-                if known.is_none() {
-                    self.store.remove_attempt(attempt_key)?;
+                if known.is_some() {
+                    // This try was refused; the earlier one may have arrived.
+                    progress.outcome = ExternalWriteOutcome::Unknown;
+                    return Ok(Err(Blocker::OutcomeUnknown));
                 }
+                self.store.remove_attempt(attempt_key)?;
                 Ok(Err(Blocker::ProviderFailed))
             }
             Err(_) => {

@@ -78,6 +78,22 @@ fn an_open_send_of_a_clock_that_was_ahead_is_looked_for_and_never_sent_again_on_
     }
 }
 
+#[test]
+fn a_refused_repeat_says_what_became_of_the_open_try_and_not_that_nothing_was_sent() {
+    let desk = Desk::new();
+    desk.lark.faults(real_send(json!({"do": "network"})));
+    let unknown = json!({"ok": false, "status": "sent_unverified", "external_write_outcome": "unknown",
+        "blocker": "lark_outbound_message_delivery_outcome_unknown"});
+    holds(&desk.send("words"), &unknown);
+    desk.lark
+        .faults(real_send(json!({"do": "code", "code": 99_991_400})));
+    holds(&desk.send("words"), &unknown);
+    holds(
+        &desk.send("other words"),
+        &json!({"ok": false, "blocker": "lark_outbound_message_provider_failed", "external_write_outcome": "none"}),
+    );
+}
+
 /// 25
 #[test]
 fn after_the_hour_an_open_reply_is_looked_for_in_the_thread_of_its_source() {
