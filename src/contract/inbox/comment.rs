@@ -327,6 +327,11 @@ pub fn escaped(text: &str) -> String {
     text.replace('<', "&lt;").replace('>', "&gt;")
 }
 
+/// The words of an answer that is shown as it was sent.
+pub fn unescaped(text: &str) -> String {
+    text.replace("&lt;", "<").replace("&gt;", ">")
+}
+
 /// The key of the one answer to an event.
 pub fn reply_key(source_ref: &RouteKey, event_id: &str) -> String {
     format!(

@@ -18,7 +18,7 @@ use crate::flow::Mode;
 use crate::flow::inbox::ack::settle;
 use crate::flow::inbox::context::{ContextArgs, Desk};
 use crate::flow::inbox::document::Document;
-use crate::flow::inbox::document_page::{CommentPage, PageRefused, read_page};
+use crate::flow::inbox::document_page::{CommentPage, OwnAnswers, PageRefused, read_page};
 use crate::flow::inbox::error::InboxError;
 use crate::flow::inbox::ports::Providers;
 use crate::port::comments::{CommentSource, RightsFault};
@@ -97,7 +97,7 @@ pub fn capture(
         ));
     }
     let cursor = stored_cursor(&document)?;
-    let own = document.store.own_comment_replies()?;
+    let own = OwnAnswers::read(&document.store)?;
     let page = match read_page((&document.config, &own), source.as_ref(), &cursor) {
         Ok(page) => page,
         Err(refused) => return Ok((give_up(&document, &refused)?.packet(), activation)),

@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 
 use crate::contract::channel::ids::Opaque;
+use crate::contract::digest;
 use crate::contract::inbox::comment::{
-    CommentCard, CommentConfig, CommentCursor, CommentEvent, ShownReply,
+    CommentCard, CommentConfig, CommentCursor, CommentEvent, ShownReply, unescaped,
 };
 use crate::contract::inbox::comment_packet::CommentBlocker;
 use crate::flow::inbox::document::blocker_of;
 use crate::port::channel::{ProviderError, ProviderErrorKind as Kind};
 use crate::port::comments::CommentSource;
+use crate::store::StoreError;
+use crate::store::inbox::Inbox;
 
 /// One page: its events and the position behind it.
 pub(super) struct CommentPage {
@@ -19,6 +22,36 @@ pub(super) struct CommentPage {
     /// The row text of the position behind it.
     pub(super) next_row: String,
     pub(super) is_last: bool,
+}
+
+/// What is known of our own answers.
+pub(super) struct OwnAnswers {
+    ids: BTreeSet<String>,
+    /// Those whose answer was lost: the card and the digest of the words.
+    open: BTreeSet<(String, String)>,
+}
+
+impl OwnAnswers {
+    pub(super) fn read(store: &Inbox) -> Result<Self, StoreError> {
+        Ok(Self {
+            ids: store.own_comment_replies()?,
+            open: store.open_comment_replies()?,
+        })
+    }
+
+    /// Tells whether a reply is one of ours, or may be one whose id nobody knows: that one comes again in a later scan.
+    fn may_hold(&self, card: &CommentCard, reply: &ShownReply) -> bool {
+        let words = reply.text.as_str();
+        let is_open = |words: &str| {
+            let digest = digest::content_digest(words.as_bytes()).to_string();
+            let card = card.comment_id.as_str().to_owned();
+            self.open.contains(&(card, digest))
+        };
+        reply.key.is_some()
+            || self.ids.contains(reply.reply_id.as_str())
+            || is_open(words)
+            || is_open(&unescaped(words))
+    }
 }
 
 /// No page.
@@ -88,7 +121,7 @@ fn behind(next: Option<Opaque>, cycle: u64) -> CommentCursor {
 
 /// Reads one page at a position: of cards, or of the replies of one.
 pub(super) fn read_page(
-    (config, own): (&CommentConfig, &BTreeSet<String>),
+    (config, own): (&CommentConfig, &OwnAnswers),
     source: &dyn CommentSource,
     cursor: &CommentCursor,
 ) -> Result<CommentPage, PageRefused> {
@@ -159,7 +192,7 @@ impl CommentPage {
 
     fn add(
         &mut self,
-        (config, own): (&CommentConfig, &BTreeSet<String>),
+        (config, own): (&CommentConfig, &OwnAnswers),
         card: &CommentCard,
         replies: &[ShownReply],
     ) -> Result<(), CommentBlocker> {
@@ -172,7 +205,7 @@ impl CommentPage {
         };
         for reply in replies {
             match CommentEvent::of(&config.source_ref, (card, address.as_deref()), reply)
-                .filter(|_| reply.key.is_none() && !own.contains(reply.reply_id.as_str()))
+                .filter(|_| !own.may_hold(card, reply))
             {
                 Some(event) => self.events.push(event),
                 // A reply without words, or one of our own answers.

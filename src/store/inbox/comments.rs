@@ -109,6 +109,24 @@ impl Inbox {
         Ok(ids)
     }
 
+    /// Reads the answers that may have been given under an id nobody knows: the card and the digest of the words.
+    pub fn open_comment_replies(&self) -> Result<BTreeSet<(String, String)>, StoreError> {
+        let Some(connection) = self.reader()? else {
+            return Ok(BTreeSet::new());
+        };
+        let mut rows = connection
+            .prepare("SELECT body_json FROM comment_replies WHERE status = 'creating'")?;
+        let mut rows = rows.query([])?;
+        let mut open = BTreeSet::new();
+        while let Some(row) = rows.next()? {
+            let body =
+                json::parse_kept(row.get::<_, String>(0)?.as_bytes()).map_err(|_| DAMAGED_ROW)?;
+            let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
+            open.extend(text("comment_id").zip(text("text_digest")));
+        }
+        Ok(open)
+    }
+
     /// Commits one step of an answer.
     pub fn put_comment_reply(&self, key: &str, row: &CommentReplyRow) -> Result<(), StoreError> {
         self.writer()?.execute(
