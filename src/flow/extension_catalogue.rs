@@ -86,11 +86,12 @@ fn status_of(state: &ExtensionState, id: &str) -> Result<(), Unavailable> {
         true => Permission::OperationSimulate,
         false => Permission::InboxRead,
     };
-    match needed.extension() == id {
-        true => extension::resolve(state, &[needed], is_same_program).map(drop),
-        // Another extension has no command of ours: only its record is looked at.
-        false => Ok(()),
-    }
+    // Another extension has no command of ours and needs no permission for one.
+    let permissions = match needed.extension() == id {
+        true => &[needed][..],
+        false => &[],
+    };
+    extension::resolve_named(state, (id, permissions), is_same_program).map(drop)
 }
 
 /// One capability and who provides it.

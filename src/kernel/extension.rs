@@ -42,6 +42,15 @@ pub fn resolve(
     let id = permissions
         .first()
         .map_or("", |permission| permission.extension());
+    resolve_named(state, (id, permissions), entrypoint)
+}
+
+/// The same of one extension by its id, whoever provides it.
+pub fn resolve_named(
+    state: &ExtensionState,
+    (id, permissions): (&str, &[Permission]),
+    entrypoint: impl FnOnce(&ExtensionEntry) -> bool,
+) -> Result<Activation, Unavailable> {
     let refuse = |sentence, command: String| {
         Err(Unavailable {
             sentence,

@@ -21,13 +21,17 @@ fn doctor(lark: &Lark) -> Value {
 
 /// Changes the record of the extension as another hand would.
 fn meddle(lark: &Lark, change: impl FnOnce(&mut Value)) {
+    meddle_with(lark, "loopx-lark", change);
+}
+
+fn meddle_with(lark: &Lark, id: &str, change: impl FnOnce(&mut Value)) {
     let files = lark.sandbox.tree();
     let (path, bytes) = files
         .into_iter()
         .find(|(path, _)| path.ends_with(RECORD))
         .expect("a record");
     let mut record: Value = serde_json::from_slice(&bytes).expect("json");
-    change(&mut record["extensions"]["loopx-lark"]);
+    change(&mut record["extensions"][id]);
     fs::write(path, record.to_string()).expect("written");
 }
 
@@ -97,5 +101,34 @@ fn another_active_revision_makes_the_verification_stale_and_a_switch_does_not() 
     holds(
         &doctor(&lark),
         &json!({"verified": false, "recorded_verification": "stale"}),
+    );
+}
+
+#[test]
+fn an_extension_of_somebody_else_is_called_verified_as_long_as_it_is() {
+    let lark = Lark::new();
+    let manifest = json!({"schema_version": "loopx_extension_manifest_v0", "id": "acme", "version": "1",
+        "permissions": [], "provides": ["acme-cap"]});
+    lark.write("acme.json", &manifest);
+    let words = ["extension", "install", "--manifest", "acme.json"];
+    lark.run([&words[..], &["--execute"]].concat()).packet();
+    let shown = |words: [&str; 2], list: &str, name: &str, value: &str| {
+        let (_, packet) = Lark::packet(lark.run(words), &[]);
+        let rows = packet[list].as_array().cloned().unwrap_or_default();
+        let row = rows.into_iter().find(|row| row[name] == value);
+        row.unwrap_or_else(|| panic!("{packet}"))
+    };
+    meddle_with(&lark, "acme", |entry| {
+        entry["doctor_verified_entrypoint_identity"] = json!("another");
+        entry["doctor_verified_entrypoint_facts"] = json!("another");
+    });
+    let cure = json!("loopx extension doctor acme --execute");
+    let row = shown(["extension", "list"], "extensions", "extension_id", "acme");
+    holds(&row, &json!({"verified": false, "recovery_command": cure}));
+    let words = ["capability", "list"];
+    let row = shown(words, "capabilities", "capability_id", "acme-cap");
+    holds(
+        &row,
+        &json!({"verified": false, "available": false, "recovery_command": cure}),
     );
 }
