@@ -124,7 +124,12 @@ impl Lookup<'_> {
         match shown.sender() {
             None => {}
             Some("") => live.sender = Given::Absent,
-            Some(sender) => live.sender = Given::read(SenderId::new(sender)),
+            // One that is no id leaves the sender that the stream named.
+            Some(sender) => {
+                if let Some(sender) = SenderId::new(sender) {
+                    live.sender = Given::Value(sender);
+                }
+            }
         }
         let Some(parent) = self.parent(live, id, shown) else {
             return;

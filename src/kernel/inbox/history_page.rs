@@ -133,7 +133,10 @@ impl Classifier<'_> {
             return;
         }
         let raw = raw_event(message, id, (self.chat, outermost));
-        let Ok(event) = ingest::event(&raw, self.into) else {
+        // A sender that is no id is left out: one message may not hold up its page for ever.
+        let event = ingest::event(&raw, self.into)
+            .or_else(|_| ingest::event(&without_sender(raw), self.into));
+        let Ok(event) = event else {
             self.page.invalid += 1;
             return;
         };
@@ -147,6 +150,13 @@ impl Classifier<'_> {
             mentions: message.mentions.clone().unwrap_or(Value::Null),
         });
     }
+}
+
+fn without_sender(mut raw: Value) -> Value {
+    if let Value::Object(raw) = &mut raw {
+        raw.remove("sender_id");
+    }
+    raw
 }
 
 fn raw_event(

@@ -313,6 +313,44 @@ fn a_message_recalled_before_its_lookup_keeps_the_words_the_stream_brought() {
     assert_eq!(stored["reply_context"]["content"], "", "{stored}");
 }
 
+/// One odd sender would hold up its page for ever, or make a live message vanish.
+#[test]
+fn a_sender_that_is_no_id_costs_no_message() {
+    let desk = Desk::new(0);
+    let odd = json!({"sender_id": "a b"});
+    desk.lark.seed("om_zqplive", "words", BASE, odd.clone());
+    desk.lark.seed("om_zqpold", "words", BASE, odd);
+    let events = json!([live("om_zqplive", json!({}))]);
+    let packet = desk.listen(json!({"events": events, "end": {"reason": "timeout"}}));
+    holds(&packet, &json!({"ok": true, "captured_count": 1}));
+    assert_eq!(desk.stored("om_zqplive")["sender_id"], ALICE);
+    holds(
+        &desk.catch_up("50"),
+        &json!({"ok": true, "status": "history_complete", "accepted_count": 1}),
+    );
+    assert_eq!(desk.stored("om_zqpold")["content"], "words");
+}
+
+/// Nothing of a committed page is taken back by a bookkeeping that has to wait.
+#[test]
+fn a_busy_store_after_the_commit_keeps_the_receipt_of_the_page() {
+    let desk = Desk::new(0);
+    let project = desk.lark.sandbox.project();
+    desk.lark.seed("om_zqpold", "words", BASE, json!({}));
+    holds(&desk.catch_up("50"), &json!({"ok": true}));
+    let cursor = project.join(".loopx/inbox/.history/alpha.json");
+    std::fs::remove_file(&cursor).expect("the position is moved aside");
+    let file = project.join(".loopx/inbox/alpha/.state/inbox.sqlite3");
+    let database = rusqlite::Connection::open(file).expect("opened");
+    let row = "INSERT INTO live_gaps VALUES('alpha', '2026-09-10T00:00:00Z', '2026-09-10T00:00:01Z', 'not_running')";
+    database.execute_batch(row).expect("a hole");
+    database.execute_batch("BEGIN IMMEDIATE").expect("held");
+    holds(
+        &desk.catch_up("50"),
+        &json!({"ok": true, "status": "history_complete", "cursor_state_mutated": true}),
+    );
+}
+
 /// 17
 #[test]
 fn an_event_that_comes_twice_is_stored_once_and_its_first_words_stay() {
