@@ -90,7 +90,12 @@ impl LarkStreams {
         };
         match item.what {
             StreamEvent::Out(line) => {
-                let line = json::parse_object(&line).ok()?;
+                let line = String::from_utf8_lossy(&line);
+                let Ok(line) = json::parse_object(line.as_bytes()) else {
+                    // An event that cannot be read is a hole; what begins otherwise is none.
+                    let is_event = line.trim_start().starts_with('{');
+                    return is_event.then_some(StreamSignal::Warning(id));
+                };
                 let event = match self.consumers.get(&id)?.key {
                     EventKey::Message => live::message(&line),
                     EventKey::Callback => click::click(&Value::Object(line))
@@ -418,6 +423,44 @@ mod tests {
         let scope = r#"{"ok":false,"error":{"type":"authorization","subtype":"missing_scope"}}"#;
         assert_eq!(ended(&[scope]).refusal, StreamCode::PermissionRequired);
         assert_eq!(ended(&["anything"]).refusal, StreamCode::StreamNotReady);
+    }
+
+    fn heard(line: &[u8]) -> Option<StreamSignal> {
+        let profile = ProfileName::new("bot").expect("a name");
+        let mut streams = LarkStreams::new(&ProgramChoice::default(), profile, PathBuf::new());
+        let id = ConsumerId(0);
+        let invocation = process::Invocation::new("/bin/true", [] as [&str; 0]);
+        let child = process::stream(&invocation, Tag::Consumer(id), streams.sink.clone());
+        let consumer = Consumer {
+            key: EventKey::Message,
+            child: child.expect("it starts"),
+            reader: Diagnostics::default(),
+        };
+        streams.consumers.insert(id, consumer);
+        streams.understand(StreamItem {
+            tag: Tag::Consumer(id),
+            what: StreamEvent::Out(line.to_vec()),
+        })
+    }
+
+    #[test]
+    fn a_line_with_a_broken_byte_is_an_event_and_one_that_cannot_be_read_is_a_hole() {
+        let line = b"{\"message_id\":\"om_1\",\"chat_id\":\"oc_1\",\"content\":\"a\xffb\"}";
+        let Some(StreamSignal::Event(_, LiveEvent::Message(message))) = heard(line) else {
+            panic!("an event");
+        };
+        assert_eq!(
+            message.words.value().map(String::as_str),
+            Some("a\u{fffd}b")
+        );
+        for line in [
+            &b"{\"content\":\"\\ud800\"}"[..],
+            b"{\"a\":1,\"a\":2}",
+            b"{cut",
+        ] {
+            assert!(matches!(heard(line), Some(StreamSignal::Warning(_))));
+        }
+        assert!(heard(b"a line of words").is_none());
     }
 
     #[test]
