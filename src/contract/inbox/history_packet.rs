@@ -179,6 +179,7 @@ impl<'a> HistoryRefusal<'a> {
                 "capability": "group_history_pagination",
                 "action": "enable_application_scopes_and_publish",
                 "required_scopes": ["im:message.group_msg", "im:message.group_msg.include_bot:read"],
+                "api_document_url": "https://open.feishu.cn/document/server-docs/im-v1/message/list",
             });
         }
         if let Some(counts) = self.partial {
