@@ -150,6 +150,7 @@ error_codes! {
     BackupCorrupt => "backup_corrupt",
     BackupTargetNotEmpty => "backup_target_not_empty",
     RestoreTargetNotEmpty => "restore_target_not_empty",
+    BackupNothingFound => "backup_nothing_found",
 }
 
 impl fmt::Display for ErrorCode {

@@ -25,9 +25,18 @@ pub fn write(workspace: &Workspace, out: &Path) -> Result<BackupPacket, Refusal>
     let registry = Registry::read(workspace.registry())?;
     require_store(workspace, &registry)?;
     let trees = trees(workspace, &registry)?;
+    if !workspace.registry().is_file() && trees.iter().all(|tree| is_empty(&tree.folder)) {
+        let text = "no registry and no state lies here, so there is nothing to back up; run it in the project, or name --registry and --runtime-root";
+        return Err(Refusal::new(ErrorCode::BackupNothingFound, text));
+    }
     let written = backup::write(out, &trees, Some(workspace.registry())).map_err(refuse)?;
     let manifest = backup::verify(out).map_err(refuse)?;
     Ok(packet("backup", &manifest, manifest == written))
+}
+
+/// A folder that is not there is empty too.
+fn is_empty(folder: &Path) -> bool {
+    std::fs::read_dir(folder).map_or(true, |mut entries| entries.next().is_none())
 }
 
 /// Proves a backup that was written before.

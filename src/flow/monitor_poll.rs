@@ -51,7 +51,11 @@ pub fn monitor_poll(ports: &Ports, mode: Mode, goal: &GoalId, asked: &Poll) -> A
         .todo(goal, &asked.todo)?
         .ok_or_else(|| todo_flow::unknown_todo(&asked.todo))?
         .todo;
-    if !stored.is_monitor() || stored.status() != Status::Open {
+    if !stored.is_monitor() {
+        let text = "this todo is no monitor; only one of --task-class continuous_monitor is polled";
+        return Err(Refusal::new(ErrorCode::InvalidArguments, text));
+    }
+    if stored.status() != Status::Open {
         return Err(crate::kernel::todo::not_open(&stored));
     }
     let identity = asked.instance.as_ref().map(|instance| SettlementIdentity {

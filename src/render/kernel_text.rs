@@ -242,7 +242,7 @@ fn turned_down(out: &mut Lines, indent: &str, gates: &Value) {
         let (id, outcome) = (scalar(&gate["gate_id"]), scalar(&gate["outcome"]));
         let reopen = scalar(&gate["reopen_command"]);
         out.line(&format!(
-            "{indent}Turned down: {id} ({outcome}); reopen: {reopen}"
+            "{indent}Turned down: {id} ({outcome}); to approve it after all: {reopen}"
         ));
     }
 }

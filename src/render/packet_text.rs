@@ -30,8 +30,8 @@ pub(crate) fn refusal(packet: &Value) -> String {
         Some("periodic_report_error_v0") => "periodic-report ",
         _ => "",
     };
-    let command = part("command");
-    let mut out = format!("# loopx {family}{command} refused\n\n{}\n", part("error"));
+    let command = format!("loopx {family}{}", part("command"));
+    let mut out = format!("# {} refused\n\n{}\n", command.trim_end(), part("error"));
     if let Some(next) = packet.get("next_step").and_then(Value::as_str) {
         out.push_str(&format!("\nNext: {next}\n"));
     }

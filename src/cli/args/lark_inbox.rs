@@ -97,7 +97,7 @@ pub(crate) enum LarkInboxCommand {
     /// Collect; started by the service
     #[command(
         hide = true,
-        after_help = "Example: loopx lark-inbox collector-run --config .loopx/config/lark-collector.json --lark-cli-executable lark-cli --continuous"
+        after_help = "Example: loopx lark-inbox collector-run --project . --config .loopx/config/lark-collector.json --lark-cli-executable lark-cli --continuous"
     )]
     CollectorRun(CollectorRunArgs),
     /// Probe the access to a document's comments
@@ -348,7 +348,7 @@ pub(crate) struct CollectorLogArgs {
     #[command(flatten)]
     pub(crate) collector: CollectorArgs,
     /// How many of the newest lines
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) lines: u16,
     /// Go on with what comes, until stopped
     #[arg(long)]

@@ -105,7 +105,7 @@ pub(in crate::cli) struct TodoAddArgs {
     /// A user gate: the scope it decides
     #[arg(long, value_parser = values::scope)]
     pub(in crate::cli) decision_scope: Option<String>,
-    /// A scope that must be decided first; may repeat
+    /// A scope of decisions this work falls under: an open or refused gate of the scope holds it; may repeat
     #[arg(long, value_parser = values::scope)]
     pub(in crate::cli) required_decision_scope: Vec<String>,
     /// A capability it needs; may repeat
@@ -217,7 +217,7 @@ pub(in crate::cli) struct TodoUpdateArgs {
     /// Why
     #[arg(long, value_parser = values::words)]
     pub(in crate::cli) reason: Option<String>,
-    /// A scope that must be decided first; may repeat, replaces the list
+    /// A scope of decisions this work falls under; may repeat, replaces the list
     #[arg(long, value_parser = values::scope)]
     pub(in crate::cli) required_decision_scope: Vec<String>,
     /// Wait for an instant or a done todo; several with commas
@@ -235,7 +235,7 @@ pub(in crate::cli) struct TodoUpdateArgs {
     /// A todo that follows; may repeat
     #[arg(long, value_parser = values::todo_id)]
     pub(in crate::cli) successor_todo_id: Vec<TodoId>,
-    /// The recorded outcome of a user gate
+    /// The recorded outcome of a user gate; `reject` and `cancel` keep holding what the gate held until it is approved
     #[arg(long, value_enum)]
     pub(in crate::cli) decision_outcome: Option<OutcomeWord>,
     /// Give the claim back

@@ -99,7 +99,6 @@ fn look(
     let located = locate_in(project, Path::new(config))?;
     desk.require(&[Permission::InboxRead])?;
     Ok(match desk.read(&located)? {
-        Source::Single(inbox) if !inbox.config.enabled => (Urgency::default(), None),
         Source::Single(inbox) => (waiting(&inbox)?, None),
         Source::Routed(collector) => {
             let mut sum = Urgency::default();

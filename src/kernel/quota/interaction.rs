@@ -243,6 +243,18 @@ fn next_commands(snapshot: &Snapshot, question: &Question, verdict: &Verdict) ->
                            --agent-vision-json <file> --autonomous-replan-recorded --settle-turn";
             vec![command(&with_turn(refresh, question), &[goal, agent, id])]
         }
+        Row::MonitorDue => {
+            let selected = verdict.selected.as_ref();
+            let todo = selected.map_or("", |todo| todo.id().as_str());
+            let turn = question.instance.as_ref();
+            let turn = turn.map_or(String::new(), |turn| format!("--turn-instance-id {turn} "));
+            let poll = "loopx quota monitor-poll --goal-id {} --agent-id {} --todo-id {} {turn}\
+                        --result <changed|unchanged> --next-due-at <instant> --execute";
+            vec![command(
+                &poll.replace("{turn}", &turn),
+                &[goal, agent, todo],
+            )]
+        }
         Row::SuccessorReplan => {
             let add = "loopx todo add --goal-id {} --role agent --text <text>";
             vec![command(add, &[goal])]

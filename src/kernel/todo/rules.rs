@@ -54,6 +54,10 @@ pub fn check_new(todo: &mut Todo) -> Outcome<()> {
         let text = "--global-gate and --blocks-agent hold work up on a user gate alone; add it with --role user --task-class user_gate";
         return Err(Refusal::new(ErrorCode::InvalidArguments, text));
     }
+    if todo.role() == Role::Agent && todo.task_class() == Some("user_gate") {
+        let text = "a gate is decided by a person; add it with --role user --task-class user_gate";
+        return Err(Refusal::new(ErrorCode::InvalidArguments, text));
+    }
     match todo.claimed_by() {
         Some(owner) if !todo.may_go_to(owner) => {
             let text = "--claimed-by names an agent that --bound-agent or --exclude-agent keeps away; leave one of them out";

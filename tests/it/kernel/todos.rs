@@ -326,7 +326,7 @@ fn an_agent_that_waits_because_of_a_rejected_gate_is_told_which_one() {
     assert!(reason.contains("turned down"), "{reason}");
     let reopen = &waiting["agent_scope_frontier"]["refused_gates"][0]["reopen_command"];
     let text = world.ask("lane-a", &[]).prepared().run().text();
-    let line = format!("Turned down: {gate} (reject); reopen: ");
+    let line = format!("Turned down: {gate} (reject); to approve it after all: ");
     assert!(text.contains(&line), "{text}");
     assert!(text.contains(reopen.as_str().expect("a command")), "{text}");
     let mut both = named(&world.ask("lane-b", &[]).packet());
