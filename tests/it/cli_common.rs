@@ -147,7 +147,10 @@ fn every_command_shows_one_real_example() {
 /// Runs an example as a shell would; what it names need not exist, but every word has to be known.
 fn is_understood(sandbox: &Sandbox, example: &str) -> bool {
     let line = example.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = line.split_once(" < ").map_or(&line[..], |(line, _)| line);
+    let end = [" < ", " > ", " | "]
+        .iter()
+        .filter_map(|sign| line.find(sign));
+    let line = end.min().map_or(&line[..], |end| &line[..end]);
     let script = format!("set -- {line}; shift; printf '%s\\n' \"$@\"");
     let split = std::process::Command::new("sh")
         .args(["-c", &script])

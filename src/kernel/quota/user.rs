@@ -125,14 +125,16 @@ pub fn actions(snapshot: &Snapshot, state: QuotaState) -> Vec<String> {
     if !gates.is_empty() {
         return gates.into_iter().take(3).collect();
     }
-    let todos: Vec<String> = snapshot
-        .user_todos
-        .iter()
-        .map(|todo| todo.words().to_owned())
-        .take(3)
-        .collect();
+    let asked = question(snapshot, state);
+    let todos = snapshot.user_todos.iter();
+    let todos = todos.map(|todo| todo.words().to_owned());
+    // What the goal itself waits for comes first; else a todo of the user is all there is to do.
+    if state == QuotaState::OperatorGate {
+        return asked.into_iter().chain(todos).take(3).collect();
+    }
+    let todos: Vec<String> = todos.take(3).collect();
     if todos.is_empty() {
-        question(snapshot, state).into_iter().collect()
+        asked.into_iter().collect()
     } else {
         todos
     }

@@ -165,3 +165,20 @@ fn what_may_not_be_spent_is_not_said_to_be_spendable() {
     assert!(!may(&world));
     world.spend(&todo, "turn-1").refused("quota_spend_rejected");
 }
+
+#[test]
+fn a_goal_that_waits_for_its_operator_asks_that_before_the_todos_of_the_user() {
+    let world = World::new();
+    let add = ["todo", "add", "--goal-id", GOAL, "--role", "user"];
+    let pay = ["--task-class", "user_action", "--text", "Pay the bill"];
+    world.run(&[&add[..], &pay].concat()).packet();
+    let question = ["--operator-question", "May we?", "--missing-gate", "go"];
+    let wait = ["--waiting-on", "user_or_controller"];
+    world.configure(&[&question[..], &wait].concat());
+    let packet = world.decide(&[]);
+    let user = &packet["interaction_contract"]["user_channel"];
+    assert_eq!(
+        user["actions"],
+        serde_json::json!(["May we?", "Pay the bill"])
+    );
+}
