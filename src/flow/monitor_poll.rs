@@ -12,7 +12,7 @@ use crate::contract::event::EventDraft;
 use crate::contract::ids::{AgentId, GoalId, TodoId, TurnInstanceId};
 use crate::contract::packet::Refusal;
 use crate::contract::settlement::{Binding, SettlementIdentity};
-use crate::contract::todo::Status;
+use crate::contract::todo::{Status, Todo};
 use crate::store::journal::run::RunKey;
 use crate::store::journal::settlement::Writeback;
 use crate::store::rows::Rows;
@@ -33,6 +33,17 @@ pub struct Poll {
     pub instance: Option<TurnInstanceId>,
 }
 
+fn require_open_monitor(todo: &Todo) -> Answer<()> {
+    if !todo.is_monitor() {
+        let text = "this todo is no monitor; only one of --task-class continuous_monitor is polled";
+        return Err(Refusal::new(ErrorCode::InvalidArguments, text));
+    }
+    match todo.status() {
+        Status::Open => Ok(()),
+        _ => Err(crate::kernel::todo::not_open(todo)),
+    }
+}
+
 /// Records a look at a monitor; with a Turn it is that Turn's closeout.
 pub fn monitor_poll(ports: &Ports, mode: Mode, goal: &GoalId, asked: &Poll) -> Answer {
     let mut place = open_goal(ports, goal)?;
@@ -51,13 +62,7 @@ pub fn monitor_poll(ports: &Ports, mode: Mode, goal: &GoalId, asked: &Poll) -> A
         .todo(goal, &asked.todo)?
         .ok_or_else(|| todo_flow::unknown_todo(&asked.todo))?
         .todo;
-    if !stored.is_monitor() {
-        let text = "this todo is no monitor; only one of --task-class continuous_monitor is polled";
-        return Err(Refusal::new(ErrorCode::InvalidArguments, text));
-    }
-    if stored.status() != Status::Open {
-        return Err(crate::kernel::todo::not_open(&stored));
-    }
+    require_open_monitor(&stored)?;
     let identity = asked.instance.as_ref().map(|instance| SettlementIdentity {
         goal: goal.clone(),
         agent: asked.agent.clone(),
