@@ -243,18 +243,7 @@ fn next_commands(snapshot: &Snapshot, question: &Question, verdict: &Verdict) ->
                            --agent-vision-json <file> --autonomous-replan-recorded --settle-turn";
             vec![command(&with_turn(refresh, question), &[goal, agent, id])]
         }
-        Row::MonitorDue => {
-            let selected = verdict.selected.as_ref();
-            let todo = selected.map_or("", |todo| todo.id().as_str());
-            let turn = question.instance.as_ref();
-            let turn = turn.map_or(String::new(), |turn| format!("--turn-instance-id {turn} "));
-            let poll = "loopx quota monitor-poll --goal-id {} --agent-id {} --todo-id {} {turn}\
-                        --result <changed|unchanged> --next-due-at <instant> --execute";
-            vec![command(
-                &poll.replace("{turn}", &turn),
-                &[goal, agent, todo],
-            )]
-        }
+        Row::MonitorDue => vec![poll_command(question, verdict, &[goal, agent])],
         Row::SuccessorReplan => {
             let add = "loopx todo add --goal-id {} --role agent --text <text>";
             vec![command(add, &[goal])]
@@ -267,6 +256,17 @@ fn next_commands(snapshot: &Snapshot, question: &Question, verdict: &Verdict) ->
             vec![command(&with_turn(refresh, question), &[goal, agent, todo])]
         }
     }
+}
+
+/// A look at a monitor is recorded by its poll, which also says when it is due next; nothing else moves it on.
+fn poll_command(question: &Question, verdict: &Verdict, names: &[&str; 2]) -> String {
+    let todo = verdict.selected.as_ref();
+    let todo = todo.map_or("", |todo| todo.id().as_str());
+    let turn = question.instance.as_ref();
+    let turn = turn.map_or(String::new(), |turn| format!("--turn-instance-id {turn} "));
+    let poll = "loopx quota monitor-poll --goal-id {} --agent-id {} --todo-id {} {turn}\
+                --result <changed|unchanged> --next-due-at <instant> --execute";
+    command(&poll.replace("{turn}", &turn), &[names[0], names[1], todo])
 }
 
 /// Names the Turn of the question; without one its place stays marked for the agent to fill.
