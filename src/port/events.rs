@@ -55,8 +55,6 @@ pub trait EventStreams: ProgramAge {
     fn elapsed(&self) -> Duration;
     /// A number in 0..=1000 for the spread of pauses.
     fn spread(&self) -> u32;
-    /// Waits without reading signals; other threads go on reading the pipes.
-    fn pause(&self, duration: Duration);
     /// Names the registered consumers of a key by process id; none when the answer is not readable.
     fn registered(&self) -> Option<Vec<(EventKey, u32)>>;
     /// Ends a consumer that an earlier run left behind.

@@ -11,13 +11,13 @@
 //! Deliberately absent: retries, parsing, any knowledge of the program that is started, and an asynchronous runtime.
 
 mod call;
+mod invocation;
 mod reader;
 mod signal;
 mod stream;
 
-pub(crate) use call::{
-    Cancel, Ending, Environment, Finished, Invocation, Outcome, SpawnError, observe, run,
-};
+pub(crate) use call::{Ending, Finished, Outcome, observe, run};
+pub(crate) use invocation::{Cancel, Environment, Invocation, SpawnError};
 pub(crate) use reader::wait_while_read;
 pub(crate) use signal::{Stopwatch, kill_pid, pid_alive, stop_signals, terminate_pid, user_id};
 pub(crate) use stream::{StreamEvent, StreamItem, Streaming, stream};

@@ -10,7 +10,8 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-use super::call::{Ending, Invocation, SpawnError, pipes_closed, read_some};
+use super::call::{Ending, pipes_closed, read_some};
+use super::invocation::{Invocation, SpawnError};
 
 const STREAM_POLL: Duration = Duration::from_millis(20);
 

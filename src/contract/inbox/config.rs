@@ -112,7 +112,6 @@ pub struct InboxConfig {
     /// Relative to the project; present when enabled.
     pub inbox_dir: Option<String>,
     pub capture_scope: CaptureScope,
-    pub topic_root: Option<MessageId>,
     pub bot: BotIdentity,
     pub reply: Option<ReplyConfig>,
     pub guidance: ReplyGuidance,
@@ -138,7 +137,8 @@ impl InboxConfig {
         let capture_scope = fields
             .optional_choice("capture_scope", CAPTURE_SCOPES)?
             .unwrap_or(CaptureScope::AddressedOnly);
-        let topic_root = fields.optional("topic_root_message_id", |at, value| {
+        // Checked and not kept: the connection decides what belongs to a topic.
+        fields.optional("topic_root_message_id", |at, value| {
             read_id(at, value, MessageId::new, "must be a message id")
         })?;
         let reply = ReplyBlock::parse(&mut fields)?;
@@ -147,7 +147,6 @@ impl InboxConfig {
             enabled,
             inbox_dir,
             capture_scope,
-            topic_root,
             bot: reply.bot,
             reply: reply.sender,
             guidance: reply.guidance,

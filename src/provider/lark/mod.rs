@@ -5,6 +5,7 @@ mod call;
 mod channel;
 mod click;
 mod comment;
+mod diagnostics;
 mod events;
 mod failure;
 mod live;

@@ -75,8 +75,6 @@ impl EventStreams for Once {
         0
     }
 
-    fn pause(&self, _: Duration) {}
-
     fn registered(&self) -> Option<Vec<(EventKey, u32)>> {
         None
     }
