@@ -227,7 +227,7 @@ mod tests {
         let refused = |text: &str| guard_words(&Label::root(), &json!({"note": text})).is_err();
         for text in [
             "see /home/joe/x",
-            "/work/repo/a.rs",
+            "/srv/repo/a.rs",
             "~/notes",
             "(/tmp/x)",
             "token=0123456789ab",

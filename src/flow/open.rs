@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::place;
 use super::ports::Ports;
 use crate::contract::digest;
 use crate::contract::error::ErrorCode;
@@ -204,6 +205,15 @@ impl Place {
     /// The runtime root.
     pub fn root(&self) -> &Path {
         self.store.root()
+    }
+
+    /// The same places for commands that start from a folder, with the goal's own root.
+    pub fn bound(&self) -> place::Place {
+        place::Place {
+            workspace: self.workspace.clone(),
+            runtime_root: self.root().to_path_buf(),
+            is_runtime_pinned: true,
+        }
     }
 
     /// Registry and runtime root as arguments.

@@ -9,7 +9,7 @@ use super::quota_spend::open_goal;
 use super::snapshot;
 use crate::contract::goal::{Goal, GoalStatus};
 use crate::kernel::quota::policy::{self, QuotaState, Ranked};
-use crate::kernel::quota::snapshot::{Question, Spent};
+use crate::kernel::quota::snapshot::Spent;
 use crate::store::document::registry::Registry;
 use crate::store::state::{Reader, Store};
 
@@ -46,16 +46,7 @@ fn spent(ports: &Ports, reader: Option<&Reader>, goal: &Goal) -> Answer<Spent> {
     let Some(reader) = reader else {
         return Ok(Spent::default());
     };
-    let asked = Question {
-        agent: None,
-        todo: None,
-        obligation: None,
-        instance: None,
-        capabilities: Vec::new(),
-        now: ports.now,
-        places: Default::default(),
-    };
-    Ok(snapshot::spent(reader.rows(), goal, &asked)?)
+    Ok(snapshot::spent(reader.rows(), goal, ports.now)?)
 }
 
 fn ranked((index, (goal, spent, state)): (usize, &Ranked)) -> Value {

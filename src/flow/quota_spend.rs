@@ -52,7 +52,7 @@ pub fn spend(ports: &Ports, mode: Mode, asked: &SpendRequest) -> Answer {
     let rows = rows.ok_or_else(nothing_to_spend_for)?;
     check_turn(rows, (&place, &question), &identity, mode)?;
     if mode.is_preview() {
-        let before = snapshot::spent(rows, &place.goal, &question)?.slots;
+        let before = snapshot::spent(rows, &place.goal, question.now)?.slots;
         let slots = (before, before + 1);
         return Ok(spend_packet(
             (asked, mode, &place.goal),
@@ -121,7 +121,7 @@ fn check_turn(
     }
     settle::may_spend(
         &place.goal,
-        snapshot::spent(rows, &place.goal, question)?,
+        snapshot::spent(rows, &place.goal, question.now)?,
         1,
     )
     .map_err(failed)
@@ -188,7 +188,7 @@ fn append_unbound(
     let mut writer = place.writer(ports)?;
     let mut tx = place.begin(ports, &mut writer)?;
     let goal = place.goal_now()?;
-    let window = snapshot::spent(tx.rows(), &goal, question)?;
+    let window = snapshot::spent(tx.rows(), &goal, question.now)?;
     settle::may_spend(&goal, window, asked.slots).map_err(failed)?;
     let agent = asked.agent.as_ref().map(AgentId::as_str);
     let at = tx.rows().free_run_instant(&asked.goal, ports.now)?;

@@ -210,7 +210,7 @@ pub fn spend_in(
     asked: &SpendAsk<'_>,
 ) -> Answer<SpentSlot> {
     let steps = steps(tx.rows(), asked.identity)?;
-    let window = snapshot::spent(tx.rows(), goal, question)?;
+    let window = snapshot::spent(tx.rows(), goal, question.now)?;
     if let Some(spend) = &steps.spend {
         if steps.spend_lacks_event {
             put_back_spend_event(tx, asked)?;

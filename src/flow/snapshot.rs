@@ -4,6 +4,7 @@ use super::open::{Answer, Place};
 use crate::contract::goal::Goal;
 use crate::contract::ids::{AgentId, GoalId, TurnInstanceId};
 use crate::contract::settlement::{Binding, SettlementIdentity};
+use crate::contract::time::Timestamp;
 use crate::contract::todo::{Role, Status};
 use crate::kernel::intent;
 use crate::kernel::quota::frontier;
@@ -48,7 +49,7 @@ pub fn take(place: &Place, rows: Option<Rows<'_>>, question: &Question) -> Answe
         .into_iter()
         .map(|lease| (lease.todo_id.clone(), lease));
     snapshot.leases = by_todo.collect();
-    snapshot.spent = spent(rows, &place.goal, question)?;
+    snapshot.spent = spent(rows, &place.goal, question.now)?;
     snapshot.has_open_vision = rows.has_open_vision(goal)?;
     if snapshot.agent_todos.is_empty() {
         snapshot.ends_without_followup = ends_without_followup(rows, &place.goal)?;
@@ -98,8 +99,8 @@ pub fn refused_gate(row: &Refused) -> RefusedGate {
 }
 
 /// What was spent inside the goal's rolling window.
-pub fn spent(rows: Rows<'_>, goal: &Goal, question: &Question) -> Result<Spent, StoreError> {
-    let since = micros(question.now).saturating_sub(goal.quota.window_micros());
+pub fn spent(rows: Rows<'_>, goal: &Goal, now: Timestamp) -> Result<Spent, StoreError> {
+    let since = micros(now).saturating_sub(goal.quota.window_micros());
     let sum = rows.spent_since(&goal.id, since)?;
     Ok(Spent {
         slots: sum.slots,

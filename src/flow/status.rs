@@ -11,7 +11,7 @@ use crate::contract::ids::GoalId;
 use crate::contract::todo::{Role, Status, Todo};
 use crate::kernel::quota::policy::{self, QuotaState};
 use crate::kernel::quota::refused_gate::RefusedGate;
-use crate::kernel::quota::snapshot::{Question, Spent};
+use crate::kernel::quota::snapshot::Spent;
 use crate::kernel::quota::summary::{Listed, bounded};
 use crate::store::rows::Head;
 use crate::store::state::Reader;
@@ -80,15 +80,6 @@ struct Stored {
 impl Stored {
     fn read(ports: &Ports, place: &Place, reader: &Reader) -> Answer<Self> {
         let goal = &place.goal;
-        let question = Question {
-            agent: None,
-            todo: None,
-            obligation: None,
-            instance: None,
-            capabilities: Vec::new(),
-            now: ports.now,
-            places: Default::default(),
-        };
         let rows = reader.rows();
         let agent_todos = rows.unfinished(&goal.id, Role::Agent)?;
         let open = |todo: &&Todo| todo.status() == Status::Open;
@@ -102,7 +93,7 @@ impl Stored {
         Ok(Self {
             agent_todos,
             user_todos: rows.unfinished(&goal.id, Role::User)?,
-            spent: snapshot::spent(rows, goal, &question)?,
+            spent: snapshot::spent(rows, goal, ports.now)?,
             head: rows.head(&goal.id)?,
             holding,
             unfinished: unfinished::of(place, rows)?,

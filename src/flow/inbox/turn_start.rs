@@ -24,7 +24,6 @@ use crate::flow::inbox::error::InboxError;
 use crate::flow::inbox::turn_start_marks;
 use crate::flow::inbox::turn_start_route::{RouteSync, store_fault};
 use crate::flow::open;
-use crate::flow::place::Place;
 use crate::flow::ports::Ports;
 use crate::kernel::quota::places::shell_line;
 use crate::port::channel::ChannelProvider;
@@ -39,11 +38,7 @@ pub fn dispatch(ports: &Ports, goal: &open::Place, agent: Option<&AgentId>) -> O
         return None;
     }
     let config = configured(goal.goal.get("control_plane"), Some(agent.as_str()))?;
-    let place = Place {
-        workspace: goal.workspace.clone(),
-        runtime_root: goal.root().to_path_buf(),
-        is_runtime_pinned: true,
-    };
+    let place = goal.bound();
     let desk = Desk {
         place: &place,
         placement: ports.placement.as_ref(),

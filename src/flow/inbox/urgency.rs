@@ -10,7 +10,6 @@ use crate::contract::inbox::words;
 use crate::flow::inbox::context::{BoundInbox, Desk, Source, configured, locate_in};
 use crate::flow::inbox::error::InboxError;
 use crate::flow::open;
-use crate::flow::place::Place;
 use crate::flow::ports::Ports;
 use crate::kernel::inbox::urgency;
 use crate::kernel::quota::places::shell_line;
@@ -28,11 +27,7 @@ pub fn of_goal(ports: &Ports, goal: &open::Place) -> Vec<Value> {
     if named.is_empty() {
         return Vec::new();
     }
-    let place = Place {
-        workspace: goal.workspace.clone(),
-        runtime_root: goal.root().to_path_buf(),
-        is_runtime_pinned: true,
-    };
+    let place = goal.bound();
     let desk = Desk {
         place: &place,
         placement: ports.placement.as_ref(),
